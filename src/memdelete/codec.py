@@ -1,0 +1,318 @@
+"""
+The dict form of filters: for tools, command lines, receipts and policies.
+
+Strict both ways: what is written is read back to an equal filter, and an unknown or repeated key
+is an error, since dropping a condition widens. JSON lives here and in the doors, nowhere else.
+"""
+
+from __future__ import annotations
+
+import json
+
+from collections.abc import Callable, Iterable, Mapping
+
+from . import instants
+from .errors import FilterError
+from .filters import (
+    After,
+    And,
+    Before,
+    Between,
+    Compare,
+    Everything,
+    Filter,
+    Hash,
+    Key,
+    NewerThan,
+    Not,
+    OlderThan,
+    Or,
+    Since,
+    Tags,
+    Untagged,
+    Until,
+)
+
+
+__all__ = ["Redactor", "from_dict", "from_json", "parse_json", "to_dict"]
+
+Redactor = Callable[[Compare], object | None]
+"""Asked for each field comparison: what to write instead of its value, or None to write it."""
+
+_MOMENTS = {"before": Before, "after": After, "since": Since, "until": Until}
+_AGES = {"older_than": OlderThan, "newer_than": NewerThan}
+_COMPARISON = frozenset({"field", "op", "value", "ignore_case"})
+
+
+def to_dict(filter: Filter, redact: Redactor | None = None) -> dict[str, object]:  # noqa: A002
+    """
+    Write *filter* as plain JSON values.
+
+    With *redact*, values that may be content are replaced: such a form is for remembering, and
+    does not read back.
+    """
+    match filter:
+        case And(parts):
+            return {"and": [to_dict(part, redact) for part in parts]}
+        case Or(parts):
+            return {"or": [to_dict(part, redact) for part in parts]}
+        case Not(part):
+            return {"not": to_dict(part, redact)}
+        case Compare():
+            return _comparison(filter, redact)
+        case _:
+            return _leaf(filter)
+
+
+def from_dict(data: object) -> Filter:
+    """
+    Read the dict form. Several keys in one object AND together.
+    """
+    if not isinstance(data, Mapping):
+        raise FilterError(f"{data!r} is no object", value=data, advice='say {"tags": {...}} …')
+    if not data:
+        raise FilterError(
+            "an empty object is not everything", value=data, advice='say {"everything": true}'
+        )
+    parts: list[Filter] = []
+    if _COMPARISON & data.keys():
+        parts.append(_read_comparison({k: data[k] for k in data if k in _COMPARISON}))
+    for word, value in data.items():
+        if word in _COMPARISON:
+            continue
+        reader = _READERS.get(word) if isinstance(word, str) else None
+        if reader is None:
+            raise FilterError(
+                f"unknown key {word!r}",
+                value=word,
+                advice=f"known: {', '.join(sorted([*_READERS, 'field']))}",
+            )
+        parts.append(reader(value))
+
+    return parts[0] if len(parts) == 1 else And(*parts)
+
+
+def from_json(text: str) -> Filter:
+    """
+    Read the dict form from JSON text; a key given twice is an error, not the last one wins.
+    """
+    return from_dict(parse_json(text))
+
+
+def parse_json(text: str) -> object:
+    """
+    Strict JSON: no repeated keys, no NaN or Infinity.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_no_constant)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise FilterError(f"not JSON: {error}", value=text, place="filter") from error
+
+
+# --- writing --------------------------------------------------------------------------------
+
+
+def _leaf(leaf: Filter) -> dict[str, object]:
+    match leaf:
+        case Hash(values):
+            return {"hash": list(values)}
+        case Key(values, None):
+            return {"key": _plain_keys(values)}
+        case Key(values, collection):
+            return {"key": {"collection": collection, "values": _plain_keys(values)}}
+        case Tags(some, every, none, ignore_case):
+            given: dict[str, object] = {
+                word: list(tags)
+                for word, tags in (("any", some), ("all", every), ("none", none))
+                if tags
+            }
+            return {"tags": given | ({"ignore_case": True} if ignore_case else {})}
+        case Untagged():
+            return {"untagged": True}
+        case Before(at, on) | After(at, on) | Since(at, on) | Until(at, on):
+            return {_word(leaf): _on("at", instants.moment_text(at), on)}
+        case Between(start, end, on):
+            pair = [instants.moment_text(start), instants.moment_text(end)]
+            return {"between": _on("at", pair, on)}
+        case OlderThan(age, on) | NewerThan(age, on):
+            return {_word(leaf): _on("age", str(age), on)}
+        case Everything():
+            return {"everything": True}
+        case _:
+            raise FilterError(f"{leaf!r} is no filter of this library", value=leaf)
+
+
+def _comparison(leaf: Compare, redact: Redactor | None) -> dict[str, object]:
+    written: dict[str, object] = {"field": leaf.name, "op": leaf.op}
+    secret = redact(leaf) if redact is not None and leaf.values else None
+    if secret is not None:
+        written["value"] = secret
+    elif leaf.op == "isin":
+        written["value"] = list(leaf.values)
+    elif leaf.op != "missing":
+        written["value"] = leaf.value
+
+    return written | ({"ignore_case": True} if leaf.ignore_case else {})
+
+
+def _word(leaf: Filter) -> str:
+    kinds: dict[str, type[Filter]] = {**_MOMENTS, **_AGES}
+
+    return next(word for word, kind in kinds.items() if type(leaf) is kind)
+
+
+def _on(word: str, value: object, on: str) -> object:
+    return value if on == "created_at" else {word: value, "on": on}
+
+
+def _plain_keys(values: tuple[object, ...]) -> list[object]:
+    return [list(value) if isinstance(value, tuple) else value for value in values]
+
+
+# --- reading --------------------------------------------------------------------------------
+
+
+def _read_list(value: object, place: str) -> list[object]:
+    if not isinstance(value, list | tuple):
+        raise FilterError(
+            f"{value!r} stands where a list belongs", value=value, place=place, advice="[...]"
+        )
+
+    return list(value)
+
+
+def _object(value: object, place: str, keys: Iterable[str]) -> Mapping[str, object]:
+    known = sorted(keys)
+    if not isinstance(value, Mapping):
+        raise FilterError(f"{value!r} is no object", value=value, place=place)
+    for key in value:
+        if key not in known:
+            raise FilterError(
+                f"unknown key {key!r}", value=key, place=place, advice=f"known: {', '.join(known)}"
+            )
+
+    return value
+
+
+def _read_hash(value: object) -> Filter:
+    return Hash(*_read_list(value, "hash"))  # type: ignore[arg-type]  # Hash checks each
+
+
+def _read_key(value: object) -> Filter:
+    collection: object = None
+    if isinstance(value, Mapping):
+        given = _object(value, "key", ("collection", "values"))
+        if given.keys() != {"collection", "values"}:
+            raise FilterError("needs both collection and values", value=value, place="key")
+        collection, value = given["collection"], given["values"]
+        if collection is None:
+            raise FilterError("None is no collection", place="key.collection")
+    values = [tuple(v) if isinstance(v, list) else v for v in _read_list(value, "key")]
+
+    return Key(*values, collection=collection)  # type: ignore[arg-type]  # Key checks each
+
+
+def _read_tags(value: object) -> Filter:
+    given = _object(value, "tags", ("any", "all", "none", "ignore_case"))
+    lists = {
+        word: _read_list(given[word], f"tags.{word}")
+        for word in ("any", "all", "none")
+        if word in given
+    }
+
+    return Tags(**lists, ignore_case=given.get("ignore_case", False))  # type: ignore[arg-type]
+
+
+def _read_time(word: str, within: str, build: Callable[..., Filter]) -> Callable[[object], Filter]:
+    def read(value: object) -> Filter:
+        if not isinstance(value, Mapping):
+            return build(value)
+        given = _object(value, word, (within, "on"))
+        if within not in given:
+            raise FilterError(f"needs {within!r}", value=value, place=word)
+        rest = {"on": given["on"]} if "on" in given else {}
+        return build(given[within], **rest)
+
+    return read
+
+
+def _between(value: object, **on: object) -> Filter:
+    pair = _read_list(value, "between")
+    if len(pair) != 2:  # noqa: PLR2004 - a start and an end
+        raise FilterError(f"{value!r} is no pair", value=value, place="between")
+
+    return Between(*pair, **on)  # type: ignore[arg-type]
+
+
+def _only_true(word: str, build: Callable[[], Filter]) -> Callable[[object], Filter]:
+    def read(value: object) -> Filter:
+        if value is not True:
+            raise FilterError(
+                f"{value!r} does not say it", value=value, place=word, advice="only true does"
+            )
+        return build()
+
+    return read
+
+
+def _connective(word: str, build: type[And | Or]) -> Callable[[object], Filter]:
+    def read(value: object) -> Filter:
+        parts = _read_list(value, word)
+        return build(*(_within(f"{word}[{n}]", part) for n, part in enumerate(parts)))
+
+    return read
+
+
+def _within(place: str, data: object) -> Filter:
+    try:
+        return from_dict(data)
+    except FilterError as error:
+        raise error.within(place) from None
+    except RecursionError:
+        raise FilterError("nests too deeply", place=place) from None
+
+
+def _read_comparison(given: dict[str, object]) -> Filter:
+    if "field" not in given or "op" not in given:
+        raise FilterError(
+            f"{', '.join(sorted(given))} alone is no comparison",
+            value=given,
+            place="field",
+            advice='say {"field": name, "op": "eq", "value": value}',
+        )
+    name, op = given["field"], given["op"]
+    values: list[object] = []
+    if "value" in given:
+        value = given["value"]
+        values = _read_list(value, f"field {name}") if op == "isin" else [value]
+
+    return Compare(name, op, values, ignore_case=given.get("ignore_case", False))  # type: ignore[arg-type]
+
+
+_READERS: dict[str, Callable[[object], Filter]] = {
+    "hash": _read_hash,
+    "key": _read_key,
+    "tags": _read_tags,
+    "untagged": _only_true("untagged", Untagged),
+    "everything": _only_true("everything", Everything),
+    "and": _connective("and", And),
+    "or": _connective("or", Or),
+    "not": lambda value: Not(_within("not", value)),
+    "between": _read_time("between", "at", _between),
+    **{word: _read_time(word, "at", build) for word, build in _MOMENTS.items()},
+    **{word: _read_time(word, "age", build) for word, build in _AGES.items()},
+}
+
+
+def _no_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        if key in found:
+            raise FilterError(f"the key {key!r} is given twice", value=key, advice="give it once")
+        found[key] = value
+
+    return found
+
+
+def _no_constant(name: str) -> object:
+    raise FilterError(f"{name} is no JSON number", value=name)

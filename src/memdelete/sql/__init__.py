@@ -1,0 +1,3 @@
+"""
+How SQL says it: the only rooms that know sqlglot.
+"""
