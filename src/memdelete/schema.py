@@ -197,9 +197,10 @@ class Collection:
     One table of memories.
 
     *hash* is a UNIQUE column (else it is a field), *tombstone* the encoding of the time of
-    deletion (NULL for live rows) or a `Flag`, *touch* further times that a soft delete sets,
-    *content* the columns whose values no receipt may repeat, *twins* sets of columns in which a
-    live row makes a restored one a double.
+    deletion (NULL for live rows) or a `Flag`; as a time it is also named ``deleted_at``. *touch*
+    are further times that a soft delete sets, *content* the columns whose values no receipt may
+    repeat, *twins* sets of columns in which a live row makes a restored one a double, *revive*
+    what to set in a row whose sidecars cannot come back because the product threw them away.
     """
 
     table: str
@@ -217,6 +218,14 @@ class Collection:
     content: tuple[str, ...] = field(default=(), converter=tuple)
     sidecars: tuple[Sidecar, ...] = field(default=(), converter=tuple)
     twins: tuple[tuple[str, ...], ...] = field(default=(), converter=tuple)
+    revive: Mapping[str, int | str] = field(
+        factory=dict, converter=lambda value: MappingProxyType(dict(value))
+    )
+
+    def __attrs_post_init__(self) -> None:
+        if self.tombstone and not isinstance(self.tombstone, Flag):
+            times = {"deleted_at": self.tombstone, **self.times}
+            object.__setattr__(self, "times", MappingProxyType(times))
 
     @property
     def ties(self) -> tuple[Sidecar, ...]:
@@ -249,6 +258,7 @@ class Collection:
         said += [self.tombstone.column] if self.tombstone else []
         said += [self.tags.column] if self.tags and not isinstance(self.tags, JoinTable) else []
         said += [name for names in self.twins for name in names]
+        said += self.revive
 
         return tuple(dict.fromkeys(said))
 

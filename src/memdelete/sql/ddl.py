@@ -1,0 +1,225 @@
+"""
+The tables that are memdelete's own: the journal and the bins, and how they follow their tables.
+
+A bin has its table's columns with the declared types and collations, and none of its
+constraints, so that whatever the table ever held fits in. Texts are put together here from a
+closed set of forms; what a schema says of a type is checked before it is repeated.
+"""
+
+from __future__ import annotations
+
+import re
+
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+from ..errors import StoreError, Unsupported
+from ..questions import BIN, Site
+from ..schema import Edges, FullText, Ledger, LiveColumn, LiveTable, References, Rows, Sidecar, Vectors
+from .render import Statement
+
+
+__all__ = [
+    "JOURNAL",
+    "META",
+    "VERSION",
+    "bin_columns",
+    "missing",
+    "quoted",
+    "staging_tables",
+    "tie_bin",
+    "tie_columns",
+]
+
+JOURNAL = "memdelete_operations"
+META = "memdelete_meta"
+VERSION = 1
+
+_TYPE = re.compile(r"[\w ,.()\[\]-]*", re.ASCII)
+_MARKS = (
+    LiveColumn("memdelete_id", "INTEGER"),
+    LiveColumn("memdelete_rowid", "INTEGER"),
+    LiveColumn("memdelete_operation", "TEXT"),
+    LiveColumn("memdelete_at", "INTEGER"),
+)
+
+
+@frozen
+class _Wanted:
+    name: str
+    columns: tuple[LiveColumn, ...]
+    indexes: tuple[tuple[str, ...], ...]
+    strict: bool = False
+
+
+def quoted(name: str) -> str:
+    """
+    *name* as a quoted identifier.
+    """
+    if "\0" in name:
+        raise StoreError(f"{name!r} is no name of a table or column")
+
+    return '"' + name.replace('"', '""') + '"'
+
+
+def bin_columns(live: LiveTable) -> tuple[LiveColumn, ...]:
+    """
+    The columns of the table that its bin repeats: all of them, generated ones as plain values.
+    """
+    return live.columns
+
+
+def tie_bin(sidecar: Sidecar) -> str:
+    """
+    The name of a sidecar's bin.
+    """
+    if isinstance(sidecar, References):
+        return f"{BIN}{sidecar.table}__{sidecar.column}"
+
+    return f"{BIN}{sidecar.table}"
+
+
+def tie_columns(site: Site, sidecar: Sidecar) -> tuple[LiveColumn, ...]:
+    """
+    The columns of a sidecar's bin without the marks; empty where it needs no bin.
+    """
+    live = site.schema.tables[sidecar.table]
+    match sidecar:
+        case Vectors():
+            return tuple(
+                LiveColumn(found.name, "BLOB" if "[" in found.type else found.type)
+                for found in live.columns
+            )
+        case FullText():
+            # An index over external content is rebuilt from its table; one that keeps its own
+            # text would lose it.
+            return live.columns if keeps_text(live) else ()
+        case Edges(_, ends):
+            flags = [LiveColumn(f"memdelete_end_{n}", "INTEGER") for n in range(len(ends))]
+            return (*live.columns, *flags, LiveColumn("memdelete_held", "INTEGER"))
+        case Rows():
+            flag = LiveColumn("memdelete_end_0", "INTEGER")
+            return (*live.columns, flag, LiveColumn("memdelete_held", "INTEGER"))
+        case References(_, key):
+            found = live.column(key) or LiveColumn(key)
+            texts = (LiveColumn(f"memdelete_{name}", "TEXT") for name in ("before", "after", "taken"))
+            return (found, *texts)
+        case Ledger():
+            return ()
+
+
+def keeps_text(live: LiveTable) -> bool:
+    """
+    Whether an FTS5 table keeps its own content.
+    """
+    return not any(argument.split("=")[0].strip().lower() == "content" for argument in live.arguments)
+
+
+def missing(sites: Sequence[Site]) -> Iterator[Statement]:
+    """
+    What has to be made so that *sites* can be undone: tables, columns and indexes, in order.
+    """
+    if not sites:
+        return
+    schema = sites[0].schema
+    if schema.dialect != "sqlite":
+        raise Unsupported("a bin", schema.dialect, advice="mode='hard' needs none")
+    done: set[str] = set()
+    for site, wanted in _wanted(sites):
+        if wanted.name in done:
+            continue
+        done.add(wanted.name)
+        place = quoted(site.collection.schema or "main")
+        yield from _follow(wanted, schema.table(wanted.name), place)
+
+
+def staging_tables(name: str, keys: int) -> Iterator[Statement]:
+    """
+    The temporary table that remembers targets: key, hash, row tie, and where in the bin.
+    """
+    columns = [f"k{number}" for number in range(keys)]
+    yield Statement(f"DROP TABLE IF EXISTS temp.{quoted(name)}")
+    yield Statement(f"CREATE TEMP TABLE {quoted(name)} ({', '.join([*columns, 'h', 'r', 'b', 'o'])})")
+    yield Statement(f"CREATE INDEX temp.{quoted(name + '_k')} ON {quoted(name)} ({', '.join(columns)})")
+    yield Statement(f"CREATE INDEX temp.{quoted(name + '_h')} ON {quoted(name)} (h)")
+    yield Statement(f"CREATE INDEX temp.{quoted(name + '_b')} ON {quoted(name)} (b)")
+
+
+def _wanted(sites: Sequence[Site]) -> Iterator[tuple[Site, _Wanted]]:
+    first = sites[0]
+    yield first, _Wanted(
+        JOURNAL,
+        (
+            LiveColumn("operation", "TEXT", not_null=True, primary=1),
+            *(LiveColumn(name, "TEXT") for name in ("verb", "state", "store", "scope", "report")),
+            LiveColumn("at", "INTEGER"),
+        ),
+        (("at",),),
+    )
+    yield first, _Wanted(
+        META, (LiveColumn("key", "TEXT", not_null=True, primary=1), LiveColumn("value", "")), ()
+    )
+    for site in sites:
+        keys = site.collection.key
+        hashed = ((site.collection.hash,),) if site.collection.hash else ()
+        yield site, _Wanted(
+            site.bin,
+            (*bin_columns(site.table), *_MARKS),
+            (("memdelete_operation",), keys, *hashed),
+            site.table.strict,
+        )
+        for sidecar in site.collection.ties:
+            columns = tie_columns(site, sidecar)
+            if columns:
+                yield site, _Wanted(
+                    tie_bin(sidecar),
+                    (*columns, *_MARKS[1:]),
+                    (("memdelete_operation", "memdelete_rowid"), *_tied(sidecar)),
+                    site.schema.tables[sidecar.table].strict,
+                )
+
+
+def _tied(sidecar: Sidecar) -> tuple[tuple[str, ...], ...]:
+    match sidecar:
+        case Edges() | Rows():
+            return tuple((end.column,) for end in sidecar.ends)
+        case _:
+            return ()
+
+
+def _follow(wanted: _Wanted, live: LiveTable | None, place: str) -> Iterator[Statement]:
+    name = f"{place}.{quoted(wanted.name)}"
+    if live is None:
+        columns = ", ".join(map(_defined, wanted.columns))
+        keyed = [quoted(found.name) for found in wanted.columns if found.primary and found.not_null]
+        primary = f", PRIMARY KEY ({', '.join(keyed)})" if wanted.name in {JOURNAL, META} else ""
+        yield Statement(f"CREATE TABLE {name} ({columns}{primary}){' STRICT' * wanted.strict}")
+    else:
+        for found in wanted.columns:
+            if live.column(found.name) is None:
+                yield Statement(f"ALTER TABLE {name} ADD COLUMN {_defined(found)}")
+    present = {index.name for index in live.indexes} if live is not None else set()
+    for columns in wanted.indexes:
+        index = f"{wanted.name}_{'_'.join(columns)}"
+        if index not in present:
+            on = f"{quoted(wanted.name)} ({', '.join(map(quoted, columns))})"
+            yield Statement(f"CREATE INDEX IF NOT EXISTS {place}.{quoted(index)} ON {on}")
+    if wanted.name == META and live is None:
+        for key, value in (
+            ("version", str(VERSION)),
+            ("secret", "lower(hex(randomblob(32)))"),
+            ("last_id", "0"),
+        ):
+            yield Statement(f"INSERT INTO {name} (\"key\", \"value\") VALUES ('{key}', {value})")
+
+
+def _defined(column: LiveColumn) -> str:
+    if not _TYPE.fullmatch(column.type):
+        raise StoreError(
+            f"the column {column.name!r} has the type {column.type!r}, which cannot be repeated",
+            advice="leave the table to mode='hard'",
+        )
+    collation = f" COLLATE {quoted(column.collation)}" if column.collation else ""
+
+    return f"{quoted(column.name)} {column.type}{collation}".rstrip()
