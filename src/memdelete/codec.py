@@ -34,7 +34,15 @@ from .filters import (
 )
 
 
-__all__ = ["Redactor", "from_dict", "from_json", "parse_json", "to_dict"]
+__all__ = [
+    "Redactor",
+    "from_dict",
+    "from_json",
+    "parse_json",
+    "read_array",
+    "to_dict",
+    "write_json",
+]
 
 Redactor = Callable[[Compare], object | None]
 """Asked for each field comparison: what to write instead of its value, or None to write it."""
@@ -107,6 +115,25 @@ def parse_json(text: str) -> object:
         return json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_no_constant)
     except (json.JSONDecodeError, RecursionError) as error:
         raise FilterError(f"not JSON: {error}", value=text, place="filter") from error
+
+
+def write_json(data: object) -> str:
+    """
+    *data* as JSON text, with its keys in order so that equal data is equal text.
+    """
+    return json.dumps(data, ensure_ascii=False, sort_keys=True)
+
+
+def read_array(text: object) -> list[object]:
+    """
+    The items of a JSON array in a column; whatever else the column holds has none.
+    """
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return []
+
+    return found if isinstance(found, list) else []
 
 
 # --- writing --------------------------------------------------------------------------------

@@ -156,16 +156,24 @@ class BackendError(MemdeleteError):
     """
     The engine or its driver failed. Always raised ``from`` the driver's own error.
 
-    *locked* is True when another connection holds the store: worth trying again.
+    *locked* is True when another connection holds the store: worth trying again. *in_doubt* is
+    True when a commit was sent and nobody can tell whether it arrived.
     """
 
     def __init__(
-        self, problem: str, *, place: str = "", advice: str = "", locked: bool = False
+        self,
+        problem: str,
+        *,
+        place: str = "",
+        advice: str = "",
+        locked: bool = False,
+        in_doubt: bool = False,
     ) -> None:
         self.problem = problem
         self.place = place
         self.advice = advice
         self.locked = locked
+        self.in_doubt = in_doubt
         super().__init__(_sentence(place, problem, advice))
 
 

@@ -38,6 +38,7 @@ __all__ = [
     "DiscardTie",
     "Find",
     "Found",
+    "Listed",
     "Look",
     "Lookup",
     "Mark",
@@ -262,6 +263,15 @@ class Find(Question[Sequence[Found]]):
 
 
 @frozen(eq=False)
+class Listed(Question[Sequence[Found]]):
+    """
+    The rows that are staged for *site*, in the order of their keys.
+    """
+
+    site: Site
+
+
+@frozen(eq=False)
 class Said(Question[str]):
     """
     The selection as the backend would say it, for people to read.
@@ -321,12 +331,13 @@ class Referring(Question[int]):
 @frozen(eq=False)
 class CreateTables(Question[Sequence[str]]):
     """
-    Make what is missing of the journal and the bins of *sites*; answers the statements.
+    Make what is missing of the journal and, with *bins*, the bins of *sites*; answers how.
 
     With *dry_run* nothing is made.
     """
 
     sites: tuple[Site, ...]
+    bins: bool = True
     dry_run: bool = False
 
 
@@ -444,13 +455,15 @@ class Refuse(Question[Sequence[Tell]]):
     """
     Take out of the staged rows those that cannot come back for *reason*; answers them.
 
-    With *absent*, those that an insert passed over: some unique index took them.
+    With *absent*, those that an insert passed over: some unique index took them. With *in_place*,
+    the staged rows are tombstones of the table itself, without an image in the bin.
     """
 
     site: Site
     reason: Reason
     detail: str = ""
     absent: bool = False
+    in_place: bool = False
 
 
 @frozen(eq=False)
@@ -507,28 +520,32 @@ class DiscardTie(Question[int]):
 # --- the journal ----------------------------------------------------------------------------
 
 
-@frozen
+@frozen(eq=False)
 class Secret(Question[bytes]):
     """
     The store's own key for digests, made with the journal.
     """
 
+    site: Site
 
-@frozen
+
+@frozen(eq=False)
 class Record(Question[None]):
     """
-    Write the operation into the journal.
+    Write the operation into the journal, which lies beside the table of *site*.
     """
 
+    site: Site
     entry: Entry
 
 
-@frozen
+@frozen(eq=False)
 class Recall(Question[Sequence[Entry]]):
     """
     The journal's entries, newest first: all, or the one of *operation*.
     """
 
+    site: Site
     operation: str | None = None
     limit: int = 100
 

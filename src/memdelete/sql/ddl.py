@@ -116,17 +116,17 @@ def keeps_text(live: LiveTable) -> bool:
     return not any(argument.split("=")[0].strip().lower() == "content" for argument in live.arguments)
 
 
-def missing(sites: Sequence[Site]) -> Iterator[Statement]:
+def missing(sites: Sequence[Site], *, bins: bool) -> Iterator[Statement]:
     """
-    What has to be made so that *sites* can be undone: tables, columns and indexes, in order.
+    What has to be made so that *sites* have a journal and *bins*: tables, columns and indexes.
     """
     if not sites:
         return
     schema = sites[0].schema
     if schema.dialect != "sqlite":
-        raise Unsupported("a bin", schema.dialect, advice="mode='hard' needs none")
+        raise Unsupported("a journal of operations", schema.dialect, advice="preview works there")
     done: set[str] = set()
-    for site, wanted in _wanted(sites):
+    for site, wanted in _wanted(sites, bins=bins):
         if wanted.name in done:
             continue
         done.add(wanted.name)
@@ -146,7 +146,7 @@ def staging_tables(name: str, keys: int) -> Iterator[Statement]:
     yield Statement(f"CREATE INDEX temp.{quoted(name + '_b')} ON {quoted(name)} (b)")
 
 
-def _wanted(sites: Sequence[Site]) -> Iterator[tuple[Site, _Wanted]]:
+def _wanted(sites: Sequence[Site], *, bins: bool) -> Iterator[tuple[Site, _Wanted]]:
     first = sites[0]
     yield first, _Wanted(
         JOURNAL,
@@ -160,7 +160,7 @@ def _wanted(sites: Sequence[Site]) -> Iterator[tuple[Site, _Wanted]]:
     yield first, _Wanted(
         META, (LiveColumn("key", "TEXT", not_null=True, primary=1), LiveColumn("value", "")), ()
     )
-    for site in sites:
+    for site in sites if bins else ():
         keys = site.collection.key
         hashed = ((site.collection.hash,),) if site.collection.hash else ()
         yield site, _Wanted(

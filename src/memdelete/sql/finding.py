@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
-from ..filters import Hash, Key, KeyValue
+from ..filters import Everything, Hash, Key, KeyValue
 from ..memories import UNKNOWN
 from ..questions import (
     Count,
@@ -28,7 +28,7 @@ from ..questions import (
     Still,
     Targets,
 )
-from ..schema import Edges, End, FullText, Ledger, References, Rows, Sidecar, Vectors
+from ..schema import Collection, Edges, End, FullText, Ledger, References, Rows, Sidecar, Vectors
 from ..tags import JoinTable
 from .build import (
     Speech,
@@ -85,8 +85,6 @@ def count_view(asked: CountView, speech: Speech) -> Generator[Statement, Result,
     """
     How many rows are in view, whatever the filter says.
     """
-    from ..filters import Everything  # noqa: PLC0415 - one word
-
     seen = asked.selection
     selection = Selection(
         seen.site, Everything(), include=seen.include, scope=seen.scope, binned=seen.binned
@@ -167,9 +165,9 @@ def sample(asked: Sample, speech: Speech) -> Generator[Statement, Result, Sequen
     A few rows as people would want to see them.
     """
     site = asked.selection.site
-    collection = site.collection
+    collection = site.binned if asked.selection.binned else site.collection
     relation = collection.table
-    shown = dict(_shown(site))
+    shown = dict(_shown(collection))
     found = where(asked.selection)
     tree = select(
         [column(relation, name) for name in shown.values()], table(site, relation), found.expression
@@ -348,8 +346,7 @@ def _table_of(selection: Selection) -> exp.Table:
     return table(site, site.bin if selection.binned else site.collection.table)
 
 
-def _shown(site: Site) -> Iterator[tuple[str, str]]:
-    collection = site.collection
+def _shown(collection: Collection) -> Iterator[tuple[str, str]]:
     yield from ((f"key{n or ''}", name) for n, name in enumerate(collection.key))
     if collection.hash:
         yield "hash", collection.hash

@@ -8,16 +8,53 @@ Compilers and statements visit; nothing here knows a filter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+import re
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+import sqlglot
 
 from attrs import Factory, frozen
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel, SqlglotError
+
+from memdelete.errors import MemdeleteError, StoreError, Unsupported
 
 
-__all__ = ["Paramstyle", "Result", "Statement"]
+__all__ = [
+    "Expression",
+    "Form",
+    "Paramstyle",
+    "Result",
+    "Statement",
+    "Template",
+    "Unfaithful",
+    "column",
+    "flatten",
+    "form",
+    "identifier",
+    "parameter",
+    "parse_predicate",
+    "prepare",
+    "read_back",
+    "render",
+    "table",
+]
+
+Expression: TypeAlias = exp.Expr
+"""A tree of sqlglot; always of its stock nodes, since compiled ones cannot be subclassed."""
 
 Paramstyle = Literal["qmark", "named", "format", "pyformat", "numeric_dollar", "dollar"]
 """How a driver marks parameters: ``?``, ``:a``, ``%s``, ``%(a)s``, ``$1``, ``$a``."""
+
+Form: TypeAlias = object
+"""What a tree says, as nested tuples that compare: see `form`."""
+
+# A mark cannot be mistaken: no identifier and no literal may hold its sign.
+_MARK: Final = re.compile("\x01([A-Za-z_][A-Za-z0-9_]*)\x01")
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 @frozen
@@ -38,3 +75,259 @@ class Result:
 
     rows: Sequence[tuple[object, ...]] = ()
     changed: int = 0
+
+
+class Unfaithful(MemdeleteError):
+    """
+    A fault of memdelete: the text it wrote does not read back as what it meant.
+
+    Nothing was sent. Please report it, with *sql*.
+    """
+
+    def __init__(self, problem: str, *, sql: str) -> None:
+        self.problem = problem
+        self.sql = sql
+        super().__init__(f"{problem}: {sql!r} was not sent; this is a fault of memdelete")
+
+
+@frozen
+class Template:
+    """
+    A guarded text in one driver's style, ready for any values of its *parameters*.
+
+    *order* names them as the text does, once for each place.
+    """
+
+    sql: str
+    order: tuple[str, ...]
+    paramstyle: Paramstyle
+
+    def arrange(self, params: Mapping[str, object]) -> Mapping[str, object] | tuple[object, ...]:
+        """
+        The values as the style wants them: by name, or in the order of the text.
+        """
+        if self.paramstyle in {"named", "pyformat", "dollar"}:
+            return {name: params[name] for name in self.order}
+
+        return tuple([params[name] for name in self.order])
+
+    def bind(self, params: Mapping[str, object]) -> Statement:
+        """
+        The statement for these values.
+        """
+        return Statement(self.sql, self.arrange(params))
+
+
+def parameter(name: str) -> exp.Placeholder:
+    """
+    A value to be bound, by name: neutral, until the driver's style is written.
+    """
+    if not _NAME.fullmatch(name):
+        raise StoreError(f"{name!r} cannot name a parameter")
+
+    return exp.Placeholder(this=name)
+
+
+def identifier(name: str) -> exp.Identifier:
+    """
+    *name* in quotes, whatever it holds; control characters are refused.
+    """
+    if not name or _CONTROL.search(name):
+        raise StoreError(
+            f"{name!r} cannot be the name of a table or column here",
+            advice="names are not empty and hold no control characters",
+        )
+
+    return exp.to_identifier(name, quoted=True)
+
+
+def column(name: str, relation: str | None = None) -> exp.Column:
+    """
+    A column, qualified with its *relation* so that no inner query can capture its name.
+    """
+    return exp.Column(this=identifier(name), table=identifier(relation) if relation else None)
+
+
+def table(name: str, schema: str | None = None, alias: str | None = None) -> exp.Table:
+    """
+    A table, with its schema where it has one.
+    """
+    return exp.Table(
+        this=identifier(name),
+        db=identifier(schema) if schema else None,
+        alias=exp.TableAlias(this=identifier(alias)) if alias else None,
+    )
+
+
+def render(
+    tree: Expression, *, dialect: str, paramstyle: Paramstyle, params: Mapping[str, object]
+) -> Statement:
+    """
+    The statement or bare predicate *tree* as text in the driver's style, read back and compared.
+
+    Where the same tree is wanted for other values, keep what `prepare` returns.
+    """
+    return prepare(tree, dialect=dialect, paramstyle=paramstyle).bind(params)
+
+
+def prepare(tree: Expression, *, dialect: str, paramstyle: Paramstyle) -> Template:
+    """
+    The guarded text of *tree*, once for all values.
+    """
+    if paramstyle not in get_args(Paramstyle):
+        raise StoreError(
+            f"{paramstyle!r} is no parameter style",
+            advice=f"known: {', '.join(get_args(Paramstyle))}",
+        )
+    text = _marked(tree, dialect)
+    read = _parse(_MARK.sub(r":\1", text), dialect, whole=not isinstance(tree, exp.Condition))
+    if form(read) != form(tree):
+        raise Unfaithful("the statement does not read back", sql=text)
+
+    return _styled(text, paramstyle)
+
+
+def read_back(tree: Expression, dialect: str) -> Form:
+    """
+    What the text of the predicate *tree* says to a parser that never saw the tree.
+    """
+    return form(_parse(_MARK.sub(r":\1", _marked(tree, dialect)), dialect, whole=False))
+
+
+def parse_predicate(sql: str, dialect: str) -> Expression:
+    """
+    One predicate from its text with placeholders ``:name``.
+    """
+    return _parse(sql, dialect, whole=False)
+
+
+# --- what a tree says -----------------------------------------------------------------------
+
+
+def form(node: object) -> Form:
+    """
+    The meaning of a tree, as far as a dropped parenthesis or part could change it.
+
+    Parentheses are gone and runs of And or Or are one; everything else is there: the kind of
+    each node with all its parts.
+    """
+    match node:
+        case exp.Paren(this=inner):
+            return form(inner)
+        case exp.And() | exp.Or():
+            return (node.key, *flatten(node))
+        case exp.Is(this=left, expression=exp.Not(this=right)):
+            return ("not", ("is", form(left), form(right)))
+        case exp.Is(this=left, expression=right):
+            return ("is", form(left), form(right))
+        case exp.Not(this=inner):
+            return ("not", form(inner))
+        case exp.Placeholder(this=name) | exp.Parameter(this=exp.Var(this=name)):
+            return ("parameter", name)
+        case exp.Identifier(this=name):
+            return ("name", name)
+        case exp.Expr():
+            return (_kind(node), *_parts(node))
+        case list() | tuple():
+            return tuple(form(part) for part in node)
+        case _:
+            return node
+
+
+def flatten(node: exp.And | exp.Or) -> Iterator[Form]:
+    """
+    The forms of the operands of a run of And or of Or, however it is nested.
+    """
+    waiting: list[Any] = [node]
+    while waiting:
+        part = waiting.pop()
+        while isinstance(part, exp.Paren):
+            part = part.this
+        if type(part) is type(node):
+            waiting += [part.expression, part.this]
+        else:
+            yield form(part)
+
+
+def _kind(node: Expression) -> str:
+    # A function that sqlglot does not know keeps its name as text, in the case it was written.
+    return node.name.lower() if isinstance(node, exp.Anonymous) else node.key
+
+
+def _parts(node: Expression) -> Iterator[tuple[str, Form]]:
+    for name in sorted(node.args):
+        value = node.args[name]
+        if value is None or value is False or value == []:
+            continue
+        if isinstance(node, exp.Anonymous) and name == "this":
+            continue
+        yield name, form(value)
+
+
+# --- texts ----------------------------------------------------------------------------------
+
+
+def _marked(tree: Expression, dialect: str) -> str:
+    marked = tree.copy()
+    names = []
+    for node in list(marked.find_all(exp.Placeholder)):
+        names.append(str(node.this))
+        mark = exp.Var(this=f"\x01{node.this}\x01")
+        if node is marked:
+            marked = mark
+        else:
+            node.replace(mark)
+    try:
+        # `copy` stays on: generators rewrite nodes in place.
+        text = marked.sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE)
+    except SqlglotError as error:
+        raise Unsupported(tree.key, dialect, advice=str(error)) from error
+    if sorted(names) != sorted(_MARK.findall(text)) or text.count("\x01") != 2 * len(names):
+        raise Unfaithful("parameters were lost or doubled", sql=text)
+
+    return text
+
+
+def _parse(sql: str, dialect: str, *, whole: bool) -> Expression:
+    try:
+        read = sqlglot.parse(sql if whole else f"SELECT 1 WHERE {sql}", dialect=dialect)
+    except (SqlglotError, RecursionError) as error:
+        raise Unfaithful(f"it does not parse ({error})", sql=sql) from error
+    (only,) = read if len(read) == 1 else (None,)
+    if only is None or isinstance(only, exp.Command):
+        raise Unfaithful("it is not one statement", sql=sql)
+    if whole:
+        return only
+    bare = exp.Select(expressions=[exp.Literal.number(1)], where=only.args.get("where"))
+    if form(bare) != form(only) or only.args.get("where") is None:
+        raise Unfaithful("it is more than a predicate", sql=sql)
+
+    return only.args["where"].this  # type: ignore[no-any-return]
+
+
+def _styled(text: str, paramstyle: Paramstyle) -> Template:
+    literal = _MARK.split(text)
+    order = tuple(literal[1::2])
+    if paramstyle in {"format", "pyformat"}:
+        literal[::2] = [part.replace("%", "%%") for part in literal[::2]]
+    names = tuple(dict.fromkeys(order))
+    literal[1::2] = [_placeholder(name, names, paramstyle) for name in order]
+    numbered = paramstyle in {"numeric_dollar", "named", "pyformat", "dollar"}
+
+    return Template("".join(literal), names if numbered else order, paramstyle)
+
+
+def _placeholder(name: str, names: tuple[str, ...], paramstyle: Paramstyle) -> str:
+    match paramstyle:
+        case "qmark":
+            return "?"
+        case "named":
+            return f":{name}"
+        case "format":
+            return "%s"
+        case "pyformat":
+            return f"%({name})s"
+        case "numeric_dollar":
+            return f"${names.index(name) + 1}"
+        case "dollar":
+            return f"${name}"

@@ -1,0 +1,3 @@
+"""
+What is done, told once, without I/O.
+"""

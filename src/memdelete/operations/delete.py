@@ -1,0 +1,402 @@
+"""
+Deleting, told aloud: begin, select, refuse if too many, archive, unhook, mark or remove, look
+again, write it down, commit. Nothing is reported that was not counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import attrs
+
+from attrs import frozen
+
+from .. import codec
+from ..errors import FilterError, PreviewStale, Refused, StoreError, Unverified
+from ..filters import Compare, Filter
+from ..questions import (
+    Append,
+    ArchiveRows,
+    ArchiveTie,
+    CountTie,
+    CreateTables,
+    Look,
+    Mark,
+    Now,
+    Record,
+    RemoveRows,
+    RemoveTie,
+    Rewritten,
+    Secret,
+    Site,
+    Stage,
+    Staged,
+    Still,
+    Targets,
+)
+from ..questions import CountView
+from ..receipts import Entry, Include, Mode, Preview, Receipt, Verb
+from ..schema import FullText, Ledger, Sidecar
+from .plan import Desk, Order, going, order, refuse_referrers, sites_of, stay_with
+from .preview import Survey, losses, missing_values, survey
+from .talk import Talk, ask, transaction
+
+
+__all__ = ["delete", "journal_sites", "remove", "write_down"]
+
+
+@frozen(eq=False)
+class _Doing:
+    operation: str
+    ours: bool
+    reason: str | None
+
+
+def delete(  # noqa: PLR0913 - the words of the request
+    desk: Desk,
+    what: Filter | Preview,
+    *,
+    operation: str,
+    mode: Mode | None = None,
+    collections: Sequence[str] | None = None,
+    include: Include | None = None,
+    at_most: int | None = None,
+    max_share: float | None = None,
+    reason: str | None = None,
+) -> Talk[Receipt]:
+    """
+    Delete what the filter, or exactly what the preview, says.
+    """
+    shown = what if isinstance(what, Preview) else None
+    if shown is not None:
+        _refuse_other_words(desk, shown, mode, collections, include)
+
+    def body(ours: bool) -> Talk[Receipt]:  # noqa: FBT001 - told by `transaction`
+        doing = _Doing(operation, ours, reason)
+        now = yield from ask(Now())
+        names = shown.collections if shown is not None else collections
+        sites = sites_of(desk, (yield from ask(Look())), names)
+        filter_ = shown.filter if shown is not None else what
+        said = shown.include if shown is not None else include
+        wanted = order(desk, sites, filter_, now=now, mode=mode, include=said)  # type: ignore[arg-type]
+        if shown is not None:
+            wanted = _as_shown(wanted, shown)
+        wanted = yield from _with_tables(desk, wanted, doing)
+        targets = yield from _choose(wanted)
+        seen = yield from survey(wanted, targets)
+        if shown is not None:
+            _refuse_stale(shown, seen)
+        view = 0
+        for selection in wanted.selections if _asks_share(desk, max_share) else ():
+            view += yield from ask(CountView(selection))
+        stay_with(desk, seen.digest.count, view, at_most, max_share)
+        return (yield from _go(desk, wanted, targets, seen, doing))
+
+    return (yield from transaction(body, write=True, operation=operation))
+
+
+def remove(site: Site, targets: Targets, mode: Mode, expected: int) -> Talk[dict[str, int]]:
+    """
+    Unhook and remove (or leave to be marked) the targets; answers what each table lost.
+    """
+    lost: dict[str, int] = {}
+    for tie in going(site, mode):
+        held = yield from ask(CountTie(targets, tie))
+        removed = yield from ask(RemoveTie(targets, tie)) if held else ask_nothing()
+        if removed != held:
+            raise _short(tie.table, held, removed)
+        left = yield from ask(CountTie(targets, tie)) if _leaves_now(tie) else ask_nothing()
+        if left:
+            raise Unverified(
+                f"{left} rows of {tie.table} are still there after their removal; "
+                "everything was rolled back",
+                remains={tie.table: left},
+            )
+        if held:
+            lost[tie.table] = lost.get(tie.table, 0) + held
+    if mode == "soft":
+        return lost
+    gone = yield from ask(RemoveRows(targets))
+    if gone != expected:
+        raise _short(site.collection.table, expected, gone)
+
+    return lost
+
+
+def ask_nothing() -> Talk[int]:
+    """
+    A question that need not be asked: none.
+    """
+    yield from ()
+
+    return 0
+
+
+def journal_sites(desk: Desk, wanted: Order, ours: bool, *, bins: bool) -> Talk[tuple[Site, ...]]:  # noqa: FBT001 - told by `transaction`
+    """
+    The sites with the journal, and the bins, made where that is ours to do.
+    """
+    due = yield from ask(CreateTables(wanted.sites, bins=bins, dry_run=not ours))
+    if due and not ours:
+        raise StoreError(
+            "the journal or a bin is not there yet, and this transaction is not memdelete's own",
+            place=desk.store.name,
+            advice="call prepare() once, outside of your transaction",
+        )
+    if not due:
+        return wanted.sites
+
+    return sites_of(desk, (yield from ask(Look())), [site.collection.name for site in wanted.sites])
+
+
+def write_down(
+    desk: Desk,
+    site: Site,
+    operation: str,
+    verb: Verb,
+    report: Mapping[str, object],
+    at: datetime,
+) -> Talk[None]:
+    """
+    Enter the operation into the journal, in the transaction that does it.
+    """
+    entry = Entry(
+        operation=operation,
+        verb=verb,
+        state="done",
+        store=desk.store.name,
+        scope=desk.scope.to_dict() if desk.scope is not None else None,
+        report=report,
+        at=at,
+    )
+    yield from ask(Record(site, entry))
+
+
+def remembered(desk: Desk, site: Site, filter_: Filter) -> Talk[dict[str, object]]:
+    """
+    The filter as receipts may keep it: values of content columns as keyed digests.
+    """
+    content = {
+        name
+        for collection in desk.store.collections
+        for name, declared in collection.fields.items()
+        if declared.column in collection.content
+    }
+    secret = yield from ask(Secret(site))
+
+    def redact(leaf: Compare) -> object | None:
+        if leaf.name not in content:
+            return None
+        return [
+            {"digest": hashlib.blake2b(repr(value).encode(), key=secret[:64], digest_size=16).hexdigest()}
+            for value in leaf.values
+        ]
+
+    return codec.to_dict(filter_, redact)
+
+
+# --- the steps ------------------------------------------------------------------------------
+
+
+def _with_tables(desk: Desk, wanted: Order, doing: _Doing) -> Talk[Order]:
+    bins = any(mode != "hard" for mode in wanted.modes.values())
+    sites = yield from journal_sites(desk, wanted, doing.ours, bins=bins)
+    selections = tuple(
+        attrs.evolve(selection, site=site)
+        for selection, site in zip(wanted.selections, sites, strict=True)
+    )
+
+    return attrs.evolve(wanted, selections=selections)
+
+
+def _choose(wanted: Order) -> Talk[tuple[Targets, ...]]:
+    targets: list[Targets] = []
+    for selection in wanted.selections:
+        site = selection.site
+        if wanted.modes[site.collection.name] == "hard" and not site.collection.ties:
+            targets.append(selection)  # one statement does it: the predicate goes into the DELETE
+            continue
+        yield from ask(Stage(selection))
+        targets.append(Staged(site))
+
+    return tuple(targets)
+
+
+def _go(
+    desk: Desk, wanted: Order, targets: Sequence[Targets], seen: Survey, doing: _Doing
+) -> Talk[Receipt]:
+    absent, already = yield from missing_values(wanted)
+    tables: dict[str, int] = {}
+    copies: dict[str, int] = {}
+    expected = yield from losses(wanted, targets)
+    for target in targets:
+        site = target.site
+        count = len(seen.found[site.collection.name])
+        mode = wanted.modes[site.collection.name]
+        if not count:
+            continue
+        tables[site.collection.table] = count
+        if mode != "soft":
+            yield from refuse_referrers(target)
+        if mode != "hard":
+            yield from _archive(site, target, mode, count, doing, wanted.at)
+            copies[site.bin] = count
+        yield from _tell_ledgers(site, target, wanted.at, copies)
+        for table, number in (yield from remove(site, target, mode, count)).items():
+            tables[table] = tables.get(table, 0) + number
+        if mode == "soft":
+            yield from _mark(site, target, count, doing, wanted.at)
+        left = yield from ask(Still(target, live=mode == "soft"))
+        if left:
+            raise _short(site.collection.table, count, count - left)
+    _refuse_surprise(expected, tables, [site.collection.table for site in wanted.sites])
+    first = wanted.sites[0]
+    receipt = Receipt(
+        operation=doing.operation,
+        verb="delete",
+        mode=wanted.modes,
+        matched=seen.digest.count,
+        removed=seen.digest.count,
+        hashes=seen.hashes,
+        keys=seen.keys,
+        not_found=absent,
+        already=already,
+        tables=tables,
+        durable=doing.ours,
+        digest=str(seen.digest),
+        filter=(yield from remembered(desk, first, wanted.filter)),
+        actor=desk.actor,
+        reason=doing.reason,
+        started_at=wanted.at,
+        finished_at=(yield from ask(Now())),
+        copies_left=copies,
+    )
+    report = attrs.evolve(receipt, durable=True).to_dict()
+    yield from write_down(desk, first, doing.operation, "delete", report, wanted.at)
+
+    return receipt
+
+
+def _archive(  # noqa: PLR0913 - what is archived, how and when
+    site: Site, target: Targets, mode: Mode, count: int, doing: _Doing, at: datetime
+) -> Talk[None]:
+    kept = yield from ask(ArchiveRows(target, doing.operation, at))
+    if kept != count:
+        raise _short(site.bin, count, kept)
+    for tie in going(site, mode):
+        held = yield from ask(CountTie(target, tie))
+        kept = yield from ask(ArchiveTie(target, tie, doing.operation, at))
+        if kept != held and not isinstance(tie, FullText):
+            raise _short(tie.table, held, kept)
+
+
+def _mark(site: Site, target: Targets, count: int, doing: _Doing, at: datetime) -> Talk[None]:
+    marked = yield from ask(Mark(target, at))
+    if marked != count:
+        raise _short(site.collection.table, count, marked)
+    rewritten = yield from ask(Rewritten(target, doing.operation))
+    if rewritten:
+        raise Unverified(
+            f"a trigger rewrote {rewritten} rows of {site.collection.table} beyond their "
+            "tombstone; everything was rolled back",
+            remains={site.collection.table: rewritten},
+            advice="declare what it sets as touch=…, or use mode='archive'",
+        )
+
+
+def _tell_ledgers(
+    site: Site, target: Targets, at: datetime, copies: dict[str, int]
+) -> Talk[None]:
+    for tie in site.collection.ties:
+        if isinstance(tie, Ledger):
+            told = yield from ask(Append(target, tie, "deleted", at))
+            if told:
+                copies[tie.table] = told
+
+
+# --- what goes wrong ------------------------------------------------------------------------
+
+
+def _short(table: str, expected: int, found: int) -> Unverified:
+    return Unverified(
+        f"{table}: {expected} rows were to change and {found} did; everything was rolled back",
+        remains={table: expected - found},
+        advice="a trigger may have vetoed or rewritten the change",
+    )
+
+
+def _leaves_now(tie: Sidecar) -> bool:
+    # An index that its own trigger keeps loses the entry only with the row.
+    return not isinstance(tie, FullText)
+
+
+def _refuse_surprise(
+    expected: Mapping[str, int], tables: Mapping[str, int], own: Sequence[str]
+) -> None:
+    for table, number in expected.items():
+        if tables.get(table, 0) != number and table not in own:
+            raise _short(table, number, tables.get(table, 0))
+
+
+def _asks_share(desk: Desk, max_share: float | None) -> bool:
+    if max_share is not None and not 0 < max_share <= 1:
+        raise Refused(
+            f"max_share={max_share!r} is no share", guard="max_share", advice="give 0 < share <= 1"
+        )
+
+    return desk.max_share is not None or max_share is not None
+
+
+def _refuse_other_words(
+    desk: Desk,
+    shown: Preview,
+    mode: Mode | None,
+    collections: Sequence[str] | None,
+    include: Include | None,
+) -> None:
+    if (desk.scope, desk.protect) != (shown.scope, shown.protect):
+        raise Refused(
+            "the preview was made under another scope or protect",
+            guard="preview",
+            advice="preview again with this deleter",
+        )
+    words = (
+        ("mode", mode, set(shown.mode.values()) if mode is not None else None),
+        ("include", include, {shown.include}),
+        ("collections", collections and set(collections), {frozenset(shown.collections)}),
+    )
+    for word, given, was in words:
+        if given is not None and was is not None and given not in was:
+            raise FilterError(
+                f"{word}={given!r} differs from the preview's",
+                value=given,
+                advice="a delete of a preview takes its words from it",
+            )
+
+
+def _as_shown(wanted: Order, shown: Preview) -> Order:
+    return attrs.evolve(wanted, modes=dict(shown.mode), include=shown.include)
+
+
+def _refuse_stale(shown: Preview, seen: Survey) -> None:
+    if shown.digest == str(seen.digest):
+        return
+    before, after = shown.fingerprints or {}, seen.digest.fingerprints or {}
+    named = shown.fingerprints is not None and seen.digest.fingerprints is not None
+    came: dict[str, list[object]] = {}
+    gone: dict[str, list[object]] = {}
+    changed: dict[str, list[object]] = {}
+    for group, rows in (
+        (came, after.keys() - before.keys()),
+        (gone, before.keys() - after.keys()),
+        (changed, {row for row in after.keys() & before.keys() if after[row] != before[row]}),
+    ):
+        for name, key in sorted(rows, key=repr) if named else ():
+            group.setdefault(name, []).append(key)
+
+    raise PreviewStale(
+        came=came, gone=gone, changed=changed, expected=shown.matched, found=seen.digest.count
+    )

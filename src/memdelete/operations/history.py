@@ -1,0 +1,46 @@
+"""
+What was done: the journal within the deleter's scope, and making room for it beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..filters import Everything
+from ..questions import CreateTables, Look, Now, Recall
+from ..receipts import Entry
+from .plan import Desk, order, sites_of
+from .talk import Talk, ask, transaction
+
+
+__all__ = ["history", "prepare"]
+
+
+def history(desk: Desk, *, operation: str | None = None, limit: int = 100) -> Talk[Sequence[Entry]]:
+    """
+    The journal's entries, newest first; a scoped deleter sees those of its own scope only.
+    """
+
+    def body(_: bool) -> Talk[Sequence[Entry]]:  # noqa: FBT001 - nothing is written
+        sites = sites_of(desk, (yield from ask(Look())))
+        found = yield from ask(Recall(sites[0], operation, limit))
+        if desk.scope is None:
+            return found
+        scope = desk.scope.to_dict()
+        return [entry for entry in found if entry.scope == scope]
+
+    return (yield from transaction(body, write=False))
+
+
+def prepare(desk: Desk, *, dry_run: bool = False) -> Talk[Sequence[str]]:
+    """
+    Make the journal and the bins, or with *dry_run* only tell the statements that would.
+    """
+
+    def body(_: bool) -> Talk[Sequence[str]]:  # noqa: FBT001 - the statements are told alike
+        now = yield from ask(Now())
+        sites = sites_of(desk, (yield from ask(Look())))
+        order(desk, sites, Everything(), now=now, mode=None, include=None)
+        return (yield from ask(CreateTables(sites, dry_run=dry_run)))
+
+    return (yield from transaction(body, write=not dry_run))

@@ -1,0 +1,347 @@
+"""
+From what a user says to what is asked: sites, modes, selections, and what may not be.
+
+Everything that can be refused without reading a row is refused here: unknown fields, ambiguous
+keys, tables that do not fit, foreign keys that would reach into tables nobody declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, tzinfo
+from typing import get_args
+
+from attrs import field, frozen
+
+from ..errors import FilterError, Refused, StoreError
+from ..filters import (
+    And,
+    Compare,
+    Everything,
+    Filter,
+    Hash,
+    Key,
+    Tags,
+    Untagged,
+    leaves,
+)
+from ..questions import Referring, Selection, Site, Targets
+from ..receipts import Include, Mode
+from ..schema import Collection, FullText, Ledger, LiveSchema, Sidecar, Store
+from .talk import Talk, ask
+
+
+__all__ = [
+    "Desk",
+    "Order",
+    "going",
+    "needed",
+    "order",
+    "refuse_referrers",
+    "sites_of",
+    "stay_with",
+]
+
+
+def _share(_: object, __: object, value: float | None) -> None:
+    if value is not None and not 0 < value <= 1:
+        raise Refused(
+            f"max_share={value!r} is no share", guard="max_share", advice="give 0 < share <= 1"
+        )
+
+
+def _ceiling(_: object, __: object, value: int | None) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+        raise Refused(f"at_most={value!r} is no count", guard="at_most", advice="give 0 or more")
+
+
+@frozen(kw_only=True, eq=False)
+class Desk:
+    """
+    What a deleter brings to each of its operations.
+    """
+
+    store: Store
+    zone: tzinfo
+    scope: Filter | None = None
+    protect: Filter | None = None
+    at_most: int | None = field(default=None, validator=_ceiling)
+    max_share: float | None = field(default=None, validator=_share)
+    actor: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        for word, guard in (("scope", self.scope), ("protect", self.protect)):
+            for collection in self.store.collections if guard is not None else ():
+                _refuse_unanswerable(guard, collection, word)
+
+
+@frozen(eq=False)
+class Order:
+    """
+    A selection for each chosen collection, all times resolved, with the mode of each.
+    """
+
+    filter: Filter
+    selections: tuple[Selection, ...]
+    modes: Mapping[str, Mode]
+    include: Include
+    at: datetime
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """
+        The sites in the order of the store.
+        """
+        return tuple(selection.site for selection in self.selections)
+
+
+def sites_of(
+    desk: Desk, schema: LiveSchema, collections: Sequence[str] | None = None
+) -> tuple[Site, ...]:
+    """
+    The chosen collections as they are found; one that does not fit what is there is refused.
+    """
+    if isinstance(collections, str):
+        raise StoreError(
+            f"collections={collections!r} is one text where a list belongs",
+            place=desk.store.name,
+            advice=f"say [{collections!r}]",
+        )
+    if collections is not None and not collections:
+        raise StoreError("no collection was chosen", place=desk.store.name)
+    chosen = (
+        desk.store.collections
+        if collections is None
+        else [desk.store.collection(name) for name in dict.fromkeys(collections)]
+    )
+    for collection in chosen:
+        _refuse_misfit(collection, schema)
+
+    return tuple(
+        Site(collection, schema, desk.store.collections.index(collection)) for collection in chosen
+    )
+
+
+def order(  # noqa: PLR0913 - the words of the request
+    desk: Desk,
+    sites: tuple[Site, ...],
+    what: Filter,
+    *,
+    now: datetime,
+    mode: Mode | None,
+    include: Include | None,
+) -> Order:
+    """
+    What is asked for, made exact: times resolved, modes and view chosen, names checked.
+    """
+    if not isinstance(what, Filter):
+        raise FilterError(
+            f"{what!r} is no filter", value=what, advice="say what to forget by a filter"
+        )
+    if include is not None and include not in get_args(Include):
+        raise FilterError(
+            f"include={include!r} is no view",
+            value=include,
+            advice=f"known: {', '.join(get_args(Include))}",
+        )
+    if mode is not None and mode not in get_args(Mode):
+        raise FilterError(
+            f"mode={mode!r} is no mode", value=mode, advice=f"known: {', '.join(get_args(Mode))}"
+        )
+    filter_ = what.resolve(desk.zone, now)
+    _refuse_unknown_names(filter_, desk.store, [site.collection for site in sites])
+    modes = {site.collection.name: _mode(mode, site.collection) for site in sites}
+    by_identity = any(True for _ in needed(filter_))
+    seen: Include = include or ("all" if mode == "hard" and by_identity else "live")
+    scope = desk.scope.resolve(desk.zone, now) if desk.scope is not None else None
+    protect = desk.protect.resolve(desk.zone, now) if desk.protect is not None else None
+    selections = tuple(
+        Selection(site, filter_, include=seen, scope=scope, protect=protect) for site in sites
+    )
+
+    return Order(filter_, selections, modes, seen, now)
+
+
+def needed(filter_: Filter) -> Iterator[Hash | Key]:
+    """
+    The Hash and Key leaves that every match needs: by themselves, or parts of the one And.
+    """
+    match filter_:
+        case Hash() | Key():
+            yield filter_
+        case And(parts):
+            yield from (part for part in parts if isinstance(part, Hash | Key))
+        case _:
+            return
+
+
+def going(site: Site, mode: Mode) -> tuple[Sidecar, ...]:
+    """
+    The sidecars whose rows go with a memory in this mode.
+    """
+    ties = [tie for tie in site.collection.ties if not isinstance(tie, Ledger)]
+    if mode == "soft":
+        return tuple(
+            tie for tie in ties if not isinstance(tie, FullText) and tie.on_soft == "remove"
+        )
+
+    return tuple(ties)
+
+
+def refuse_referrers(targets: Targets) -> Talk[None]:
+    """
+    Refuse to remove rows that undeclared tables refer to by a foreign key.
+    """
+    site = targets.site
+    declared = {tie.table for tie in site.collection.ties}
+    for child in site.schema.tables.values():
+        for key in child.foreign_keys:
+            if key.parent != site.collection.table or child.name in declared:
+                continue
+            if key.on_delete.upper() in {"CASCADE", "SET NULL", "SET DEFAULT"}:
+                raise StoreError(
+                    f"{child.name} refers to {key.parent} with ON DELETE {key.on_delete}, "
+                    "and is not declared",
+                    place=site.collection.name,
+                    advice="declare it as a sidecar, so that it can be archived and restored",
+                )
+            parents = key.parent_columns or site.table.primary
+            number = yield from ask(Referring(targets, child.name, key.columns, parents))
+            if number:
+                raise Refused(
+                    f"{number} rows of {child.name} still refer to what would go",
+                    guard="foreign_key",
+                    limit=0,
+                    found=number,
+                    advice=f"delete those rows of {child.name} first",
+                )
+
+
+def stay_with(desk: Desk, found: int, view: int, at_most: int | None, max_share: float | None) -> None:
+    """
+    Hold the ceilings: more matches than they allow are refused, never capped.
+    """
+    for limit in (at_most, desk.at_most):
+        if limit is not None and found > limit:
+            raise Refused(
+                f"{found} memories match, at most {limit} may go; nothing was deleted",
+                guard="at_most",
+                limit=limit,
+                found=found,
+                advice="narrow the filter or raise at_most",
+            )
+    for share in (max_share, desk.max_share):
+        if share is not None and view and found > share * view:
+            raise Refused(
+                f"{found} of {view} memories in view match, more than the share {share:g} that "
+                "may go; nothing was deleted",
+                guard="max_share",
+                limit=share,
+                found=found / view,
+                advice="narrow the filter or raise max_share",
+            )
+
+
+# --- what does not fit ----------------------------------------------------------------------
+
+
+def _mode(mode: Mode | None, collection: Collection) -> Mode:
+    if mode is None:
+        return "soft" if collection.tombstone else "archive"
+    if mode == "soft" and collection.tombstone is None:
+        raise StoreError(
+            "soft needs a tombstone, and none is declared",
+            place=collection.name,
+            advice="say mode='archive': it can be undone too",
+        )
+
+    return mode
+
+
+def _refuse_misfit(collection: Collection, schema: LiveSchema) -> None:
+    live = schema.table(collection.table)
+    if live is None:
+        raise StoreError(
+            f"there is no table {collection.table!r}",
+            place=collection.name,
+            advice=f"there are: {', '.join(sorted(schema.tables)) or 'none'}",
+            candidates=sorted(schema.tables),
+        )
+    if live.kind != "table":
+        raise StoreError(
+            f"{collection.table!r} is a {live.kind}, and memories are deleted from tables",
+            place=collection.name,
+            advice="declare the table behind it",
+        )
+    absent = [name for name in collection.columns if live.column(name) is None]
+    if absent:
+        raise StoreError(
+            f"the table {collection.table!r} has no column {', '.join(map(repr, absent))}",
+            place=collection.name,
+            advice=f"it has: {', '.join(column.name for column in live.columns)}",
+        )
+    for tie in collection.ties:
+        if schema.table(tie.table) is None:
+            raise StoreError(
+                f"there is no table {tie.table!r}, declared as {type(tie).__name__}",
+                place=collection.name,
+            )
+    if collection.hash and schema.dialect == "sqlite":
+        unique = [index.columns for index in live.indexes if index.unique and not index.partial]
+        if (collection.hash,) not in unique and live.primary != (collection.hash,):
+            raise StoreError(
+                f"the hash column {collection.hash!r} is not UNIQUE",
+                place=collection.name,
+                advice="declare it as a field instead",
+            )
+
+
+def _refuse_unknown_names(
+    filter_: Filter, store: Store, chosen: Sequence[Collection]
+) -> None:
+    for leaf in leaves(filter_):
+        if isinstance(leaf, Key):
+            if leaf.collection is not None:
+                store.collection(leaf.collection)
+            elif len(store.collections) > 1:
+                names = [collection.name for collection in store.collections]
+                raise StoreError(
+                    f"{leaf!r} does not say of which collection",
+                    place=store.name,
+                    advice=f"say collection=…, one of: {', '.join(names)}",
+                    candidates=names,
+                )
+        if not any(_answers(leaf, collection) for collection in chosen):
+            known = sorted({name for collection in chosen for name in collection.names})
+            raise StoreError(
+                f"no chosen collection can answer {leaf!r}",
+                place=store.name,
+                advice=f"fields and times there are: {', '.join(known) or 'none'}",
+                candidates=known,
+            )
+
+
+def _refuse_unanswerable(guard: Filter | None, collection: Collection, word: str) -> None:
+    for leaf in leaves(guard) if guard is not None else ():
+        if not _answers(leaf, collection) or (
+            isinstance(leaf, Key) and leaf.collection not in (None, collection.name)
+        ):
+            raise StoreError(
+                f"the {word} asks {leaf!r}, which this collection cannot answer",
+                place=collection.name,
+                advice="every collection must answer it: leave the collection out of the store",
+            )
+
+
+def _answers(leaf: Filter, collection: Collection) -> bool:
+    match leaf:
+        case Hash():
+            return collection.hash is not None
+        case Tags() | Untagged():
+            return collection.tags is not None
+        case Compare(name):
+            return name in collection.names
+        case Key() | Everything():
+            return True
+        case _:
+            return getattr(leaf, "on", None) in collection.times

@@ -1,0 +1,787 @@
+"""
+How rows come back: staged from the bin, held against what is there now, and given back whole.
+
+What cannot come back is taken out of the staging with its reason; the rest returns with its own
+rowid, its vectors, edges and references, and leaves the bin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+
+from sqlglot import exp
+
+from ..codec import read_array, write_json
+from ..questions import (
+    Discard,
+    DiscardTie,
+    Found,
+    Listed,
+    PutBackRows,
+    PutBackTie,
+    Refuse,
+    Revive,
+    Site,
+    StageBin,
+    Staged,
+    Tell,
+)
+from ..schema import Edges, Flag, FullText, Ledger, LiveIndex, References, Rows, Sidecar, Vectors
+from .build import (
+    Speech,
+    alias,
+    column,
+    delete,
+    each_of,
+    hidden,
+    insert,
+    keys_match,
+    names,
+    say,
+    select,
+    staging,
+    staging_name,
+    table,
+    where,
+)
+from .compile import live_condition
+from .ddl import staging_tables, tie_bin, tie_columns
+from .finding import key_of, memory_end, vectors_present
+from .going import differs, own_columns, unmarked
+from .render import Result, Statement, parameter
+
+
+__all__ = [
+    "discard",
+    "discard_tie",
+    "listed",
+    "put_back_rows",
+    "put_back_tie",
+    "refuse",
+    "revive",
+    "stage_bin",
+]
+
+Changing = Generator[Statement, Result, int]
+
+_ONE = exp.Literal.number(1)
+
+
+def stage_bin(asked: StageBin, speech: Speech) -> Changing:
+    """
+    Remember rows of the bin, each with the operation that put it there.
+    """
+    selection = asked.selection
+    site, collection = selection.site, selection.site.collection
+    for statement in staging_tables(staging_name(site), len(collection.key)):
+        yield statement
+    found = where(selection)
+    conditions, params = [found.expression], dict(found.params)
+    if asked.operation is not None:
+        conditions.append(
+            exp.EQ(
+                this=column(site.bin, "memdelete_operation"), expression=parameter("operation")
+            )
+        )
+        params["operation"] = asked.operation
+    keys = [f"k{number}" for number in range(len(collection.key))]
+    tie = "memdelete_rowid" if hidden(site.table) else collection.key[0]
+    trees: list[exp.Expression] = [column(site.bin, name) for name in collection.key]
+    trees.append(column(site.bin, collection.hash) if collection.hash else exp.null())
+    trees += [column(site.bin, name) for name in (tie, "rowid", "memdelete_operation")]
+    tree = insert(
+        staging(site),
+        [*keys, "h", "r", "b", "o"],
+        select(trees, table(site, site.bin), *conditions),
+    )
+
+    return (yield say(speech, tree, params)).changed
+
+
+def listed(asked: Listed, speech: Speech) -> Generator[Statement, Result, Sequence[Found]]:
+    """
+    The staged rows by key and hash.
+    """
+    site, name = asked.site, staging_name(asked.site)
+    keys = [column(name, f"k{number}") for number in range(len(site.collection.key))]
+    tree = select([*keys, column(name, "h")], staging(site))
+    rows = (yield say(speech, tree.order_by(*(key.copy() for key in keys), copy=False))).rows
+
+    return [Found(key_of(row[:-1]), row[-1] if isinstance(row[-1], str) else None) for row in rows]
+
+
+def refuse(asked: Refuse, speech: Speech) -> Generator[Statement, Result, Sequence[Tell]]:
+    """
+    Tell the staged rows that cannot come back for the reason, and take them out.
+    """
+    site = asked.site
+    told: list[Tell] = []
+    for condition, detail in _grounds(asked, speech):
+        keys = [column("staged", f"k{number}") for number in range(len(site.collection.key))]
+        tree = select([*keys, column("staged", "rowid")], staging(site, "staged"), condition)
+        tree.order_by(*(key.copy() for key in keys), copy=False)
+        rows = (yield say(speech, tree)).rows
+        told += [Tell(key_of(row[:-1]), asked.reason, detail) for row in rows]
+        for statement in _unstage(site, [row[-1] for row in rows], speech):
+            yield statement
+
+    return told
+
+
+def put_back_rows(asked: PutBackRows, speech: Speech) -> Changing:
+    """
+    Unmark the staged rows that are still in place, insert the others with their old rowid.
+    """
+    site = asked.site
+    relation = site.collection.table
+    unmarked_count = 0
+    marks = sorted(unmarked(Staged(site)))
+    if marks:
+        in_place = each_of_keys(site, relation)
+        sets = [
+            exp.EQ(this=names(mark)[0], expression=exp.Subquery(this=_imaged(site, relation, mark)))
+            for mark in marks
+        ]
+        tree = exp.Update(
+            this=table(site, relation), expressions=sets, where=exp.Where(this=in_place)
+        )
+        unmarked_count = (yield say(speech, tree)).changed
+    own = own_columns(site.table.columns)
+    rowid = hidden(site.table)
+    spare = rowid if rowid and rowid != alias(site.table) and alias(site.table) is None else None
+    trees: list[exp.Expression] = [column("image", name) for name in own]
+    trees += [_free_rowid(site, relation, spare, "image")] if spare else []
+    absent = exp.not_(
+        exp.Exists(
+            this=select(
+                [_ONE.copy()],
+                table(site, relation, "there"),
+                *keys_match(site, "there", "image", staged=False),
+            )
+        )
+    )
+    picked = each_of(
+        column("image", "rowid"), select([column(staging_name(site), "b")], staging(site))
+    )
+    source = select(trees, table(site, site.bin, "image"), picked, absent)
+    source.order_by(*(column("image", key) for key in site.collection.key), copy=False)
+    written = insert(table(site, relation), [*own, *([spare] if spare else [])], source)
+    # Unique indexes over expressions or some rows only are not asked beforehand.
+    written.set("conflict", exp.OnConflict(action=exp.Var(this="DO NOTHING")))
+
+    return unmarked_count + (yield say(speech, written)).changed
+
+
+def put_back_tie(
+    asked: PutBackTie, speech: Speech
+) -> Generator[Statement, Result, tuple[int, int]]:
+    """
+    Give back what hung on the staged rows; answers how much came and how much waits.
+    """
+    site, sidecar = asked.site, asked.sidecar
+    if site.schema.table(tie_bin(sidecar)) is None and not isinstance(sidecar, FullText):
+        return 0, 0
+    match sidecar:
+        case Vectors():
+            return (yield from _put_back_vectors(site, sidecar, speech)), 0
+        case FullText():
+            return (yield from _put_back_text(site, sidecar, speech)), 0
+        case Edges() | Rows():
+            return (yield from _put_back_edges(site, sidecar, speech))
+        case References():
+            return (yield from _put_back_references(site, sidecar, speech))
+        case Ledger():
+            return 0, 0
+
+
+def revive(asked: Revive, speech: Speech) -> Changing:
+    """
+    Clear the tombstones of staged rows; those without their vector are set as the store says.
+    """
+    site, collection = asked.site, asked.site.collection
+    relation = collection.table
+    in_place = each_of_keys(site, relation)
+    match collection.tombstone:
+        case None:
+            return 0
+        case Flag(name, live, _):
+            sets = [exp.EQ(this=names(name)[0], expression=exp.convert(live))]
+        case encoding:
+            sets = [exp.EQ(this=names(encoding.column)[0], expression=exp.null())]
+    tree = exp.Update(
+        this=table(site, relation), expressions=sets, where=exp.Where(this=in_place)
+    )
+    changed = (yield say(speech, tree)).changed
+    if asked.vectors is not None and collection.revive:
+        name, key = vectors_present(site, asked.vectors)
+        lacking = exp.not_(
+            each_of(
+                column(relation, hidden(site.table) or collection.key[0]),
+                select([column(name, key)], table(site, name)),
+            )
+        )
+        sets = [
+            exp.EQ(this=names(each)[0], expression=exp.convert(value))
+            for each, value in collection.revive.items()
+        ]
+        tree = exp.Update(
+            this=table(site, relation),
+            expressions=sets,
+            where=exp.Where(this=exp.and_(each_of_keys(site, relation), lacking, copy=False)),
+        )
+        yield say(speech, tree)
+
+    return changed
+
+
+def discard(asked: Discard, speech: Speech) -> Changing:
+    """
+    Take rows out of the bin: the staged ones, or the images of staged table rows.
+    """
+    site = asked.site
+    name = staging_name(site)
+    if asked.of_table:
+        condition = exp.Exists(
+            this=select(
+                [_ONE.copy()], staging(site), *keys_match(site, site.bin, name, staged=True)
+            )
+        )
+    else:
+        condition = each_of(
+            column(site.bin, "rowid"), select([column(name, "b")], staging(site))
+        )
+
+    return (yield say(speech, delete(table(site, site.bin), condition))).changed
+
+
+def discard_tie(asked: DiscardTie, speech: Speech) -> Changing:
+    """
+    Take out of a sidecar's bin what no row in the bin claims any more.
+    """
+    site, sidecar = asked.site, asked.sidecar
+    name = tie_bin(sidecar)
+    if site.schema.table(name) is None:
+        return 0
+    claimed: exp.Expression
+    match sidecar:
+        case Vectors() | FullText():
+            tie = "memdelete_rowid" if hidden(site.table) else site.collection.key[0]
+            claimed = exp.EQ(
+                this=column(site.bin, tie), expression=column(name, "memdelete_rowid")
+            )
+        case Edges() | Rows():
+            claimed = exp.paren(
+                exp.or_(
+                    *(
+                        exp.EQ(
+                            this=column(site.bin, _tie_column(site, end.by)),
+                            expression=column(name, end.column),
+                        )
+                        for end in sidecar.ends
+                    )
+                )
+            )
+        case _:
+            claimed = exp.true()
+    image = select(
+        [_ONE.copy()],
+        table(site, site.bin),
+        exp.EQ(
+            this=column(site.bin, "memdelete_operation"),
+            expression=column(name, "memdelete_operation"),
+        ),
+        claimed,
+    )
+    condition = exp.and_(exp.not_(exp.Exists(this=image)), *_not_held(sidecar, name), copy=False)
+
+    return (yield say(speech, delete(table(site, name), condition))).changed
+
+
+# --- why a row cannot come back -------------------------------------------------------------
+
+
+def _grounds(asked: Refuse, speech: Speech) -> Iterator[tuple[exp.Expression, str]]:
+    site = asked.site
+    if asked.absent:
+        yield (
+            exp.not_(exp.Exists(this=_there(site))),
+            "an index over some rows or expressions",
+        )
+        return
+    match asked.reason:
+        case "ambiguous":
+            yield exp.Exists(this=_double(site)), "the bin holds it more than once: name an operation"
+            for index in _unique(site):
+                yield (
+                    exp.Exists(this=_same_unique(site, index)),
+                    f"the bin holds {', '.join(_named(index))} more than once: name an operation",
+                )
+        case "schema_changed":
+            yield exp.true(), asked.detail
+        case "key_taken":
+            yield exp.Exists(this=_other_at_key(site, speech)), "a row has this key"
+            if alias(site.table) is None and _rowid_tied(site):
+                yield exp.Exists(this=_other_at_rowid(site)), "another row has this rowid"
+        case "changed_since":
+            yield exp.Exists(this=_changed(site)), "edited since it was deleted"
+        case "unique_taken":
+            for index in _unique(site):
+                yield exp.Exists(this=_taken(site, index)), ", ".join(_named(index))
+        case "live_twin":
+            for columns in site.collection.twins:
+                twin = _twin(site, columns, speech, in_place=asked.in_place)
+                yield exp.Exists(this=twin), ", ".join(columns)
+        case _:
+            return
+
+
+def _unstage(site: Site, rowids: Sequence[object], speech: Speech) -> Iterator[Statement]:
+    for start in range(0, len(rowids), 500):
+        chunk = rowids[start : start + 500]
+        marks = {f"p{number}": value for number, value in enumerate(chunk)}
+        condition = exp.In(
+            this=column(staging_name(site), "rowid"),
+            expressions=[parameter(mark) for mark in marks],
+        )
+        yield say(speech, delete(staging(site), condition), marks)
+
+
+def _image(site: Site, *wheres: exp.Expression) -> list[exp.Expression]:
+    return [exp.EQ(this=column("image", "rowid"), expression=column("staged", "b")), *wheres]
+
+
+def _there(site: Site) -> exp.Select:
+    return select(
+        [_ONE.copy()],
+        table(site, site.collection.table, "there"),
+        *keys_match(site, "there", "staged", staged=True),
+    )
+
+
+def _other_at_key(site: Site, speech: Speech) -> exp.Select:
+    collection = site.collection
+    found = _there(site)
+    live = live_condition(collection, dialect=speech.dialect, relation="there")
+    grounds: list[exp.Expression] = [live if live is not None else exp.true()]
+    if collection.hash:
+        grounds.append(
+            exp.NullSafeNEQ(
+                this=column("there", collection.hash), expression=column("staged", "h")
+            )
+        )
+
+    return found.where(exp.paren(exp.or_(*grounds, copy=False)), copy=False)
+
+
+def _other_at_rowid(site: Site) -> exp.Select:
+    same = [
+        exp.NEQ(this=match.this, expression=match.expression)
+        for match in keys_match(site, "there", "staged", staged=True)
+    ]
+
+    return select(
+        [_ONE.copy()],
+        table(site, site.collection.table, "there"),
+        exp.EQ(
+            this=column("there", hidden(site.table) or "rowid"), expression=column("staged", "r")
+        ),
+        exp.paren(exp.or_(*same, copy=False)),
+    )
+
+
+def _changed(site: Site) -> exp.Select:
+    found = _there(site)
+    found.join(table(site, site.bin, "image"), join_type="CROSS", copy=False)
+
+    return found.where(*_image(site, differs(Staged(site), "there", "image")), copy=False)
+
+
+def _taken(site: Site, index: LiveIndex) -> exp.Select:
+    found = select([_ONE.copy()], table(site, site.collection.table, "there"))
+    found.join(table(site, site.bin, "image"), join_type="CROSS", copy=False)
+    same = [
+        exp.EQ(this=column("there", name), expression=column("image", name))
+        for name in _named(index)
+    ]
+
+    return found.where(*_image(site, *same, _other_key(site, "there")), copy=False)
+
+
+def _twin(
+    site: Site, columns: tuple[str, ...], speech: Speech, *, in_place: bool
+) -> exp.Select:
+    collection = site.collection
+    found = select([_ONE.copy()], table(site, collection.table, "there"))
+    image = collection.table if in_place else site.bin
+    found.join(table(site, image, "image"), join_type="CROSS", copy=False)
+    own = keys_match(site, "image", "staged", staged=True) if in_place else _image(site)
+    same = [
+        exp.NullSafeEQ(this=column("there", name), expression=column("image", name))
+        for name in columns
+    ]
+    live = live_condition(collection, dialect=speech.dialect, relation="there")
+
+    return found.where(
+        *own, *same, _other_key(site, "there"), *([live] if live is not None else []), copy=False
+    )
+
+
+def _double(site: Site) -> exp.Select:
+    same = [
+        exp.EQ(
+            this=column("other", f"k{number}"), expression=column("staged", f"k{number}")
+        )
+        for number in range(len(site.collection.key))
+    ]
+
+    return select(
+        [_ONE.copy()],
+        staging(site, "other"),
+        *same,
+        exp.NEQ(this=column("other", "b"), expression=column("staged", "b")),
+    )
+
+
+def _same_unique(site: Site, index: LiveIndex) -> exp.Select:
+    found = select([_ONE.copy()], staging(site, "other"))
+    found.join(table(site, site.bin, "theirs"), join_type="CROSS", copy=False)
+    found.join(table(site, site.bin, "image"), join_type="CROSS", copy=False)
+    same = [
+        exp.EQ(this=column("theirs", name), expression=column("image", name))
+        for name in _named(index)
+    ]
+
+    return found.where(
+        *_image(site, *same),
+        exp.EQ(this=column("theirs", "rowid"), expression=column("other", "b")),
+        exp.NEQ(this=column("other", "b"), expression=column("staged", "b")),
+        copy=False,
+    )
+
+
+def _other_key(site: Site, relation: str) -> exp.Expression:
+    return exp.paren(
+        exp.or_(
+            *(
+                exp.NEQ(this=match.this, expression=match.expression)
+                for match in keys_match(site, relation, "staged", staged=True)
+            ),
+            copy=False,
+        )
+    )
+
+
+def _unique(site: Site) -> Iterator[LiveIndex]:
+    for index in site.table.indexes:
+        plain = index.unique and not index.partial and None not in index.columns
+        if plain and set(index.columns) != set(site.collection.key):
+            yield index
+
+
+def _named(index: LiveIndex) -> list[str]:
+    return [name for name in index.columns if name is not None]
+
+
+def _rowid_tied(site: Site) -> bool:
+    return any(isinstance(tie, Vectors | FullText) for tie in site.collection.ties)
+
+
+# --- how each thing comes back --------------------------------------------------------------
+
+
+def each_of_keys(site: Site, relation: str) -> exp.Expression:
+    """
+    The condition, on the site's table, that a row's key is staged.
+    """
+    return exp.Exists(
+        this=select(
+            [_ONE.copy()], staging(site, "staged"), *keys_match(site, relation, "staged", staged=True)
+        )
+    )
+
+
+def _imaged(site: Site, relation: str, name: str) -> exp.Select:
+    found = select([column("image", name)], staging(site, "staged"))
+    found.join(table(site, site.bin, "image"), join_type="CROSS", copy=False)
+
+    return found.where(
+        *_image(site), *keys_match(site, relation, "staged", staged=True), copy=False
+    )
+
+
+def _free_rowid(site: Site, name: str, rowid: str, relation: str) -> exp.Expression:
+    taken = select(
+        [_ONE.copy()],
+        table(site, name, "holder"),
+        exp.EQ(this=column("holder", rowid), expression=column(relation, "memdelete_rowid")),
+    )
+
+    return exp.Case(
+        ifs=[exp.If(this=exp.Exists(this=taken), true=exp.null())],
+        default=column(relation, "memdelete_rowid"),
+    )
+
+
+def _put_back_vectors(site: Site, sidecar: Vectors, speech: Speech) -> Changing:
+    bin_name = tie_bin(sidecar)
+    live = site.schema.tables[sidecar.table]
+    own = [found.name for found in tie_columns(site, sidecar)]
+    inner, key = vectors_present(site, sidecar)
+    present = select(
+        [_ONE.copy()],
+        table(site, inner, "there"),
+        exp.EQ(this=column("there", key), expression=column("image", "memdelete_rowid")),
+    )
+    trees = [column("image", "memdelete_rowid")]
+    trees += [_vector(found.type, column("image", found.name)) for found in live.columns]  # type: ignore[misc]
+    source = select(
+        trees,
+        table(site, bin_name, "image"),
+        _staged_row(site, "image"),
+        exp.not_(exp.Exists(this=present)),
+    )
+    tree = insert(table(site, sidecar.table), ["rowid", *own], source)
+    counted = select(
+        [exp.Count(this=exp.Star())],
+        table(site, bin_name, "image"),
+        _staged_row(site, "image"),
+        exp.not_(exp.Exists(this=present.copy())),
+    )
+    came = int((yield say(speech, counted)).rows[0][0])  # type: ignore[call-overload]
+    yield say(speech, tree)
+    yield say(speech, delete(table(site, bin_name), _staged_row(site, bin_name)))
+
+    return came
+
+
+def _vector(type_: str, value: exp.Expression) -> exp.Expression:
+    kind = type_.split("[")[0].strip().lower()
+    if "[" in type_ and kind in {"int8", "bit"}:
+        return exp.Anonymous(this=f"vec_{kind}", expressions=[value])
+
+    return value
+
+
+def _staged_row(site: Site, relation: str) -> exp.Expression:
+    return exp.Exists(
+        this=select(
+            [_ONE.copy()],
+            staging(site, "staged"),
+            exp.EQ(
+                this=column("staged", "r"), expression=column(relation, "memdelete_rowid")
+            ),
+            exp.EQ(
+                this=column("staged", "o"), expression=column(relation, "memdelete_operation")
+            ),
+        )
+    )
+
+
+def _put_back_text(site: Site, sidecar: FullText, speech: Speech) -> Changing:
+    live = site.schema.tables[sidecar.table]
+    if _fills_itself(site, sidecar):
+        return 0
+    own = tie_columns(site, sidecar)
+    rowid = hidden(site.table) or site.collection.key[0]
+    docsize = f"{sidecar.table}_docsize"
+    if own:
+        bin_name = tie_bin(sidecar)
+        if site.schema.table(bin_name) is None:
+            return 0
+        source = select(
+            [column("image", "memdelete_rowid"), *(column("image", found.name) for found in own)],
+            table(site, bin_name, "image"),
+            _staged_row(site, "image"),
+        )
+    else:
+        relation = site.collection.table
+        source = select(
+            [column(relation, rowid), *(column(relation, found.name) for found in live.columns)],
+            table(site, relation),
+            each_of_keys(site, relation),
+        )
+        if site.schema.has(docsize):  # a row still in place is still in the index
+            held = select([column(docsize, "id")], table(site, docsize))
+            source.where(exp.not_(each_of(column(relation, rowid), held)), copy=False)
+    tree = insert(
+        table(site, sidecar.table), ["rowid", *(found.name for found in live.columns)], source
+    )
+    came = (yield say(speech, tree)).changed
+    if own:
+        yield say(speech, delete(table(site, tie_bin(sidecar)), _staged_row(site, tie_bin(sidecar))))
+
+    return came
+
+
+def _fills_itself(site: Site, sidecar: FullText) -> bool:
+    for trigger in site.table.triggers:
+        sql = " ".join(trigger.sql.lower().replace('"', "").split())
+        if " insert on " in sql and f"insert into {sidecar.table.lower()}" in sql:
+            return True
+
+    return False
+
+
+def _put_back_edges(
+    site: Site, sidecar: Edges | Rows, speech: Speech
+) -> Generator[Statement, Result, tuple[int, int]]:
+    bin_name = tie_bin(sidecar)
+    live = site.schema.tables[sidecar.table]
+    own = own_columns(live.columns)
+    rowid = hidden(live)
+    spare = rowid if rowid and alias(live) is None else None
+
+    def candidate(relation: str) -> exp.Expression:
+        touching = [
+            exp.and_(
+                each_of(
+                    column(relation, end.column),
+                    select(
+                        [column("staged", "h" if end.by == "hash" else "k0")],
+                        staging(site, "staged"),
+                    ),
+                ),
+                *memory_end(end, relation),
+                copy=False,
+            )
+            for end in sidecar.ends
+        ]
+        ours = each_of(
+            column(relation, "memdelete_operation"),
+            select([column("staged", "o")], staging(site, "staged")),
+        )
+        held = exp.EQ(this=column(relation, "memdelete_held"), expression=_ONE.copy())
+        return exp.and_(exp.paren(exp.or_(*touching)), exp.paren(exp.or_(ours, held)), copy=False)
+
+    def ready(relation: str) -> exp.Expression:
+        return exp.and_(
+            *(
+                exp.paren(
+                    exp.or_(
+                        exp.EQ(
+                            this=column(relation, f"memdelete_end_{number}"),
+                            expression=exp.Literal.number(0),
+                        ),
+                        exp.Exists(this=_alive(site, end.by, column(relation, end.column), speech)),
+                    )
+                )
+                for number, end in enumerate(sidecar.ends)
+            ),
+            copy=False,
+        )
+
+    trees: list[exp.Expression] = [column("image", name) for name in own]
+    trees += [_free_rowid(site, sidecar.table, spare, "image")] if spare else []
+    source = select(trees, table(site, bin_name, "image"), candidate("image"), ready("image"))
+    source.order_by(column("image", "memdelete_rowid"), copy=False)
+    tree = insert(table(site, sidecar.table), [*own, *([spare] if spare else [])], source)
+    tree.set("conflict", exp.OnConflict(action=exp.Var(this="DO NOTHING")))
+    came = (yield say(speech, tree)).changed
+    gone = exp.and_(candidate(bin_name), ready(bin_name), copy=False)
+    yield say(speech, delete(table(site, bin_name), gone))
+    waiting = exp.Update(
+        this=table(site, bin_name),
+        expressions=[exp.EQ(this=names("memdelete_held")[0], expression=_ONE.copy())],
+        where=exp.Where(this=candidate(bin_name)),
+    )
+
+    return came, (yield say(speech, waiting)).changed
+
+
+def _alive(site: Site, by: str, value: exp.Expression, speech: Speech) -> exp.Select:
+    collection = site.collection
+    live = live_condition(collection, dialect=speech.dialect, relation="there")
+
+    return select(
+        [_ONE.copy()],
+        table(site, collection.table, "there"),
+        exp.EQ(this=column("there", _tie_column(site, by)), expression=value),
+        *([live] if live is not None else []),
+    )
+
+
+def _tie_column(site: Site, by: str) -> str:
+    collection = site.collection
+
+    return collection.hash if by == "hash" and collection.hash else collection.key[0]
+
+
+def _put_back_references(
+    site: Site, sidecar: References, speech: Speech
+) -> Generator[Statement, Result, tuple[int, int]]:
+    # The array may have changed since: what came back is woven in where it stood before, and
+    # what others put there stays. Untouched, it is given back as it was, byte for byte.
+    bin_name, relation = tie_bin(sidecar), sidecar.table
+    by = "h" if sidecar.by == "hash" else "k0"
+    ours = each_of(
+        column("image", "memdelete_operation"),
+        select([column("staged", "o")], staging(site, "staged")),
+    )
+    returning = select([column("staged", by)], staging(site, "staged"))
+    listing = select(
+        [
+            column("image", "rowid"),
+            column("image", "memdelete_rowid"),
+            column("image", sidecar.key),
+            column("image", "memdelete_before"),
+            column("image", "memdelete_after"),
+            column("image", "memdelete_taken"),
+            column("row", sidecar.column),
+        ],
+        table(site, bin_name, "image"),
+    )
+    listing.join(table(site, relation, "row"), join_type="CROSS", copy=False)
+    listing.where(
+        ours,
+        exp.EQ(this=column("row", sidecar.key), expression=column("image", sidecar.key)),
+        copy=False,
+    )
+    back = {row[0] for row in (yield say(speech, returning)).rows}
+    came = waits = 0
+    for rowid, _, key, before, after, taken, now in (yield say(speech, listing)).rows:
+        woven, rest = _weave(before, after, taken, now, back)
+        came += woven != now
+        tree = exp.Update(
+            this=table(site, relation),
+            expressions=[exp.EQ(this=names(sidecar.column)[0], expression=parameter("woven"))],
+            where=exp.Where(
+                this=exp.EQ(this=column(relation, sidecar.key), expression=parameter("key"))
+            ),
+        )
+        yield say(speech, tree, {"woven": woven, "key": key})
+        condition = exp.EQ(this=column(bin_name, "rowid"), expression=parameter("image"))
+        if rest is None:
+            yield say(speech, delete(table(site, bin_name), condition), {"image": rowid})
+            continue
+        waits += 1
+        left = exp.Update(
+            this=table(site, bin_name),
+            expressions=[
+                exp.EQ(this=names("memdelete_taken")[0], expression=parameter("taken")),
+                exp.EQ(this=names("memdelete_after")[0], expression=parameter("after")),
+            ],
+            where=exp.Where(this=condition),
+        )
+        yield say(speech, left, {"image": rowid, "taken": rest, "after": woven})
+
+    return came, waits
+
+
+def _weave(
+    before: object, after: object, taken: object, now: object, back: set[object]
+) -> tuple[str, str | None]:
+    stood, gone = read_array(before), read_array(taken)
+    returning = [item for item in gone if item in back]
+    rest = [item for item in gone if item not in back]
+    if now == after and not rest:
+        return str(before), None
+    current = read_array(now)
+    known = [item for item in stood if item in current or item in returning]
+    woven = known + [item for item in current if item not in stood]
+
+    return write_json(woven), write_json(rest) if rest else None
+
+
+def _not_held(sidecar: Sidecar, name: str) -> Iterator[exp.Expression]:
+    if isinstance(sidecar, Edges | Rows):
+        yield exp.NEQ(this=column(name, "memdelete_held"), expression=_ONE.copy())

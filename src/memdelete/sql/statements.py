@@ -1,0 +1,138 @@
+"""
+Each question as the statements that answer it: one arm a question, no cursor in sight.
+
+An answer is a generator of statements that is sent their results, so that the same arms serve
+drivers of both colours. Backends visit, by way of `backends.abc`; nobody else does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TypeVar, cast
+
+from ..errors import MemdeleteError
+from ..questions import (
+    Append,
+    ArchiveRows,
+    ArchiveTie,
+    Count,
+    CountTie,
+    CountView,
+    CreateTables,
+    Discard,
+    DiscardTie,
+    Find,
+    Listed,
+    Look,
+    Lookup,
+    Mark,
+    PutBackRows,
+    PutBackTie,
+    Question,
+    Recall,
+    Record,
+    Referring,
+    Refuse,
+    RemoveRows,
+    RemoveTie,
+    Revive,
+    Rewritten,
+    Said,
+    Sample,
+    Secret,
+    Stage,
+    StageBin,
+    Still,
+)
+from . import ddl, finding, going, journal, returning
+from .build import Speech
+from .introspect import introspect
+from .render import Paramstyle, Result, Statement
+
+
+__all__ = ["Paramstyle", "Result", "Speech", "Statement", "answer"]
+
+T = TypeVar("T")
+
+
+def answer(question: Question[T], speech: Speech) -> Generator[Statement, Result, T]:
+    """
+    The statements that answer *question*, and the answer.
+    """
+    return cast("Generator[Statement, Result, T]", _answer(question, speech))
+
+
+def _answer(question: Question[object], speech: Speech) -> Generator[Statement, Result, object]:  # noqa: C901, PLR0911, PLR0912 - one arm a question
+    match question:
+        case Look():
+            return introspect(speech.dialect)
+        case Count():
+            return finding.count(question, speech)
+        case CountView():
+            return finding.count_view(question, speech)
+        case Find():
+            return finding.find(question, speech)
+        case Listed():
+            return returning.listed(question, speech)
+        case Said():
+            return finding.said(question, speech)
+        case Lookup():
+            return finding.lookup(question, speech)
+        case Sample():
+            return finding.sample(question, speech)
+        case CountTie():
+            return finding.count_tie(question, speech)
+        case Referring():
+            return finding.referring(question, speech)
+        case Still():
+            return finding.still(question, speech)
+        case CreateTables():
+            return _create(question)
+        case Stage():
+            return going.stage(question, speech)
+        case ArchiveRows():
+            return going.archive_rows(question, speech)
+        case ArchiveTie():
+            return going.archive_tie(question, speech)
+        case RemoveTie():
+            return going.remove_tie(question, speech)
+        case Mark():
+            return going.mark(question, speech)
+        case RemoveRows():
+            return going.remove_rows(question, speech)
+        case Rewritten():
+            return going.rewritten(question, speech)
+        case Append():
+            return going.append(question, speech)
+        case StageBin():
+            return returning.stage_bin(question, speech)
+        case Refuse():
+            return returning.refuse(question, speech)
+        case PutBackRows():
+            return returning.put_back_rows(question, speech)
+        case PutBackTie():
+            return returning.put_back_tie(question, speech)
+        case Revive():
+            return returning.revive(question, speech)
+        case Discard():
+            return returning.discard(question, speech)
+        case DiscardTie():
+            return returning.discard_tie(question, speech)
+        case Record():
+            return journal.record(question, speech)
+        case Recall():
+            return journal.recall(question, speech)
+        case Secret():
+            return journal.secret(question, speech)
+        case _:
+            raise MemdeleteError(f"nobody answers {type(question).__name__}")
+
+
+def _create(question: CreateTables) -> Generator[Statement, Result, list[str]]:
+    made = []
+    for statement in ddl.missing(question.sites, bins=question.bins):
+        made.append(statement.sql)
+        if not question.dry_run:
+            yield statement
+
+    return made
