@@ -136,6 +136,13 @@ def read_array(text: object) -> list[object]:
     return found if isinstance(found, list) else []
 
 
+def json_text(value: object) -> str:
+    """
+    Plain values as JSON text: for engines that take a list as one parameter.
+    """
+    return json.dumps(value, ensure_ascii=False)
+
+
 # --- writing --------------------------------------------------------------------------------
 
 

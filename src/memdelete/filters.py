@@ -12,6 +12,7 @@ import re
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime, tzinfo
+from decimal import Decimal
 from typing import TYPE_CHECKING, ClassVar, Final, Self, TypeVar, final
 
 from attrs import field as attribute
@@ -569,6 +570,8 @@ class Compare(_Leaf):
             return "NULL", stored, Truth.of(stored is None)
         if stored is None or _kind(stored) != _kind(self.values[0]):
             return wanted, stored, Truth.UNKNOWN
+        if self.op == "glob" and "\0" in str(stored):  # engines stop reading there
+            return wanted, stored, Truth.UNKNOWN
 
         return wanted, stored, Truth.of(_compare(self, stored))
 
@@ -1014,7 +1017,7 @@ def _kind(value: object) -> str:
             return "boolean"
         case int():
             return "number"
-        case float():
+        case float() | Decimal():
             return "number" if value == value else "not a number"  # noqa: PLR0124 - NaN
         case str():
             return "text"
@@ -1053,7 +1056,8 @@ class _Operator:
                 advice="it folds the ASCII letters of text",
             )
         if op == "glob":
-            globs.read(str(values[0]), place)
+            pattern = str(values[0])
+            globs.read(ascii_fold(pattern) if ignore_case else pattern, place)
 
 
 _TEXT = frozenset({"text"})

@@ -169,13 +169,14 @@ class Ledger:
 
     Each maps a column of *table* to SQL over the memory's own columns and the parameter
     ``:now`` (seconds since 1970). Rows are appended only while *active*, a condition in SQL,
-    holds.
+    holds; *also* are updates that the product makes beside an append (a clock it keeps).
     """
 
     table: str
     deleted: Mapping[str, str] = field(converter=lambda value: MappingProxyType(dict(value)))
     restored: Mapping[str, str] = field(converter=lambda value: MappingProxyType(dict(value)))
     active: str = "TRUE"
+    also: tuple[str, ...] = field(default=(), converter=tuple)
 
 
 Sidecar = Vectors | FullText | Edges | Rows | References | Ledger

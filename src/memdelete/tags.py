@@ -8,6 +8,7 @@ the same in SQL. No SQL may enter. Stores and compilers visit.
 from __future__ import annotations
 
 import json
+import re
 
 from collections.abc import Iterable
 
@@ -29,6 +30,9 @@ __all__ = [
 
 BLANKS = " \t\n\v\f\r"
 """The ASCII blanks that comma text may hold around a tag."""
+
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def _separator(_: object, __: object, value: str) -> None:
@@ -109,7 +113,10 @@ class JSONArray:
             except (ValueError, RecursionError):
                 return UNKNOWN
 
-        return _strings(raw)
+        tags = _strings(raw)
+
+        # Half a surrogate pair can be escaped in JSON, but is no text for an engine.
+        return UNKNOWN if tags is not UNKNOWN and any(map(_HALF.search, tags)) else tags
 
     def encode(self, tags: Iterable[str]) -> str:
         """

@@ -264,10 +264,12 @@ def append(asked: Append, speech: Speech) -> Changing:
         list(values),
         select(trees, table(site, relation), condition, exp.paren(active)),
     )
-    used = {found.name for found in tree.find_all(exp.Placeholder)}
-    own = {"now": to_micros(asked.at) / 1_000_000} if "now" in used else {}
+    now = {"now": to_micros(asked.at) / 1_000_000}
+    changed = (yield say(speech, tree, params | now)).changed
+    for text in ledger.also if changed else ():
+        yield say(speech, _spelled(text, speech), now)
 
-    return (yield say(speech, tree, params | own)).changed
+    return changed
 
 
 def differs(targets: Targets, left: str, right: str) -> exp.Expression:

@@ -216,10 +216,8 @@ def form(node: object) -> Form:
             return form(inner)
         case exp.And() | exp.Or():
             return (node.key, *flatten(node))
-        case exp.Is(this=left, expression=exp.Not(this=right)):
-            return ("not", ("is", form(left), form(right)))
-        case exp.Is(this=left, expression=right):
-            return ("is", form(left), form(right))
+        case exp.Is():
+            return _is(node)
         case exp.Not(this=inner):
             return ("not", form(inner))
         case exp.Placeholder(this=name) | exp.Parameter(this=exp.Var(this=name)):
@@ -232,6 +230,16 @@ def form(node: object) -> Form:
             return tuple(form(part) for part in node)
         case _:
             return node
+
+
+def _is(node: exp.Is) -> Form:
+    # IS NOT NULL is read as NOT around IS, as IS before NOT, or (PostgreSQL) with a mark.
+    right, negated = node.expression, bool(node.args.get("negate"))
+    if isinstance(right, exp.Not):
+        right, negated = right.this, not negated
+    said = ("is", form(node.this), form(right))
+
+    return ("not", said) if negated else said
 
 
 def flatten(node: exp.And | exp.Or) -> Iterator[Form]:

@@ -1,0 +1,3 @@
+"""
+Who answers questions: one file per driver, each of which alone imports it.
+"""

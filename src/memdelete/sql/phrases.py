@@ -1,0 +1,196 @@
+"""
+Sentences of SQL with gaps, and the site at which a leaf fills them.
+
+An arm of the compiler says its condition as one sentence in the engine's own words; parts are
+put in as trees, never as text, so that a value or a name can't become syntax. Engines and the
+compiler visit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from attrs import Factory, frozen
+from sqlglot import exp
+
+from memdelete.errors import StoreError
+from memdelete.schema import Collection, LiveColumn, LiveSchema
+from memdelete.tags import JoinTable
+
+from .render import Expression, column, parameter, parse_predicate, table
+from .values import Edge
+
+
+__all__ = ["FALSE", "TRUE", "Reader", "Site", "Slot", "all_of", "any_of", "literal", "negated", "owner", "phrase"]
+
+Reader = Callable[[Any], object]
+"""Takes a leaf, gives the value to bind, in the column's encoding."""
+
+TRUE: Final = exp.Boolean(this=True)
+FALSE: Final = exp.Boolean(this=False)
+
+# What stands anywhere without parentheses.
+_WHOLE: Final = (
+    exp.Boolean,
+    exp.Cast,
+    exp.Collate,
+    exp.Column,
+    exp.Identifier,
+    exp.Literal,
+    exp.Null,
+    exp.Paren,
+    exp.Placeholder,
+    exp.Subquery,
+    exp.Table,
+)
+
+
+@frozen
+class Slot:
+    """
+    One parameter of a compiled shape: which *leaf* of the filter it is read from, and how.
+    """
+
+    name: str
+    leaf: int
+    read: Reader
+
+
+@frozen
+class Site:
+    """
+    Where a leaf is compiled: the collection under its relation, as far as it is known live.
+
+    *slots* are the parameters allotted so far, by all leaves of one filter.
+    """
+
+    collection: Collection
+    dialect: str
+    relation: str
+    live: LiveSchema | None = None
+    tables: Mapping[str, str] = Factory(dict)
+    prefix: str = "p"
+    leaf: int = 0
+    slots: list[Slot] = Factory(list)
+
+    def column(self, name: str) -> exp.Column:
+        """
+        A column of the collection, qualified.
+        """
+        return column(name, self.relation)
+
+    def table(self, name: str, alias: str) -> exp.Table:
+        """
+        Another table of the store, under the name it goes by in this statement.
+        """
+        return table(self.tables.get(name, name), self.collection.schema, alias)
+
+    def bind(self, read: Reader) -> exp.Placeholder:
+        """
+        A new parameter, read from this leaf.
+        """
+        name = f"{self.prefix}{len(self.slots)}"
+        self.slots.append(Slot(name, self.leaf, read))
+
+        return parameter(name)
+
+    def edge(self, at: Edge, encode: Callable[[int], object]) -> exp.Placeholder:
+        """
+        An edge of an interval of time as a parameter, in the column's encoding.
+        """
+        if isinstance(at, int):
+            fixed = encode(at)
+            return self.bind(lambda _: fixed)
+
+        return self.bind(lambda leaf: encode(at(leaf)))
+
+    def live_column(self, name: str, table: str | None = None) -> LiveColumn | None:
+        """
+        What is known of a column; one that is not there is a `StoreError`.
+        """
+        of = table or self.collection.table
+        found = self.live.table(of) if self.live else None
+        if found is None:
+            return None
+        known = found.column(name)
+        if known is None:
+            names = [column.name for column in found.columns]
+            raise StoreError(
+                f"no column {name!r}",
+                place=of,
+                advice=f"there are: {', '.join(names)}",
+                candidates=names,
+            )
+
+        return known
+
+
+def phrase(dialect: str, text: str, **parts: Expression) -> Expression:
+    """
+    The predicate or value that *text* says, with each ``:gap`` filled by the part of its name.
+
+    A table that is named like a part is that part. What could fall apart is put in parentheses.
+    """
+    tree = _read(dialect, text).copy()
+    for node in list(tree.find_all(exp.Placeholder)):
+        part = parts[str(node.this)]
+        filled = part.copy() if isinstance(part, _WHOLE) else exp.Paren(this=part.copy())
+        if node is tree:
+            return filled
+        node.replace(filled)
+    for found in list(tree.find_all(exp.Table)):
+        if isinstance(found.this, exp.Identifier) and found.name in parts:
+            found.replace(parts[found.name].copy())
+
+    return tree
+
+
+def all_of(*parts: Expression | None) -> Expression:
+    """
+    The conjunction of what is there.
+    """
+    return exp.and_(*[part for part in parts if part is not None])
+
+
+def any_of(*parts: Expression | None) -> Expression:
+    """
+    The disjunction of what is there.
+    """
+    return exp.or_(*[part for part in parts if part is not None])
+
+
+def literal(text: str) -> exp.Literal:
+    """
+    A constant text of our own; values are bound instead.
+    """
+    return exp.Literal.string(text)
+
+
+def owner(collection: Collection, storage: JoinTable) -> str:
+    """
+    The column of the collection that the rows of a join table hold.
+    """
+    if storage.by == "hash" and collection.hash:
+        return collection.hash
+    if storage.by == "hash" or len(collection.key) > 1:
+        raise StoreError(
+            f"the tags in {storage.table!r} cannot be tied to {collection.name!r}",
+            place=storage.table,
+            advice="tie them by the hash, or by a key of one column",
+        )
+
+    return collection.key[0]
+
+
+def negated(part: Expression) -> Expression:
+    """
+    NOT around *part*; only for what is never NULL where it matters.
+    """
+    return exp.Not(this=part if isinstance(part, exp.Exists | exp.Paren) else exp.Paren(this=part))
+
+
+@lru_cache(maxsize=512)
+def _read(dialect: str, text: str) -> Expression:
+    return parse_predicate(text, dialect)
