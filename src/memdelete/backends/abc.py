@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from ..questions import Begin, Commit, Look, Now, Question, Rollback
 from ..schema import LiveSchema
-from ..sql.render import Paramstyle, Result, Statement
+from ..sql.statements import Paramstyle, Result, Statement, answer
 
 
 __all__ = [
@@ -33,15 +33,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-
-
-def answer(question, speech):  # INTERIM until sql.compile exists
-    from ..sql.introspect import introspect
-    if isinstance(question, Look):
-        return introspect(speech.dialect)
-    from ..sql.statements import answer as real
-    return real(question, speech)
-
 
 Clock = Callable[[], datetime]
 """Tells the time as an aware datetime."""
@@ -110,9 +101,11 @@ class Session(ABC):
             case Begin(write):
                 found = self.begin(write=write)
             case Commit():
-                found = self.commit()  # type: ignore[func-returns-value]
+                self.commit()
+                found = None
             case Rollback():
-                found = self.rollback()  # type: ignore[func-returns-value]
+                self.rollback()
+                found = None
             case Now():
                 found = self.now()
             case _:
@@ -218,9 +211,11 @@ class AsyncSession(ABC):
             case Begin(write):
                 found = await self.begin(write=write)
             case Commit():
-                found = await self.commit()  # type: ignore[func-returns-value]
+                await self.commit()
+                found = None
             case Rollback():
-                found = await self.rollback()  # type: ignore[func-returns-value]
+                await self.rollback()
+                found = None
             case Now():
                 found = await self.now()
             case _:

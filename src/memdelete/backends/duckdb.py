@@ -91,7 +91,9 @@ class DuckDB(Backend):
             self.close()
         if self._connection is None:
             if not cast("Path", self._path).is_file():
-                raise StoreError("there is no such file", place=self._place, advice="check the path")
+                raise StoreError(
+                    "there is no such file", place=self._place, advice="check the path"
+                )
             with _translating(self._place):
                 self._connection = duckdb.connect(self._place, read_only=not write)
             self._writable = write
@@ -107,9 +109,7 @@ class _Session(Session):
     dialect = "duckdb"
     paramstyle = "dollar"
 
-    def __init__(
-        self, connection: duckdb.DuckDBPyConnection, place: str, clock: Clock
-    ) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, place: str, clock: Clock) -> None:
         self._connection = connection
         self._place = place
         self._clock = clock
@@ -145,7 +145,7 @@ class _Session(Session):
                 return
             yield some
 
-    def begin(self, *, write: bool) -> bool:  # noqa: ARG002 - DuckDB never waits for a writer
+    def begin(self, *, write: bool) -> bool:
         """
         Open a transaction; within the caller's own it is refused.
         """

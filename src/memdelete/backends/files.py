@@ -37,6 +37,12 @@ def checked(path: Path) -> Path:
         raise StoreError(f"the file cannot be read ({error.strerror})", place=place) from error
     if not head:
         raise StoreError("the file is empty, so it holds no memories", place=place)
+    if head[8:12] == b"DUCK":
+        raise StoreError(
+            "this is a DuckDB file",
+            place=place,
+            advice="pass duckdb:/// before its path, or backends.duckdb.DuckDB",
+        )
     if head != _MAGIC:
         raise StoreError(
             "this is no SQLite database, or it is encrypted", place=place, advice="check the path"

@@ -62,7 +62,7 @@ class Psycopg(Backend):
                 )
 
     @contextmanager
-    def session(self, *, write: bool) -> Iterator[Session]:  # noqa: ARG002 - begin says it
+    def session(self, *, write: bool) -> Iterator[Session]:
         """
         The connection, for one operation.
         """

@@ -23,7 +23,7 @@ from .embedded import CHANGED, LACKS_VEC, EmbeddedBackend, EmbeddedSession
 from .files import vec_path
 
 
-__all__ = ["SQLite", "SQLiteSession", "failures", "loads_extensions", "module_of"]
+__all__ = ["SQLite", "SQLiteSession", "failures", "imported", "loads_extensions", "module_of"]
 
 _TWINS = ("sqlite3", "pysqlite3", "sqlean")
 _PLAIN = {int, float, str, bytes, type(None)}
@@ -35,12 +35,18 @@ def module_of(connection: object) -> ModuleType | None:
     """
     for ancestor in type(connection).__mro__:
         package = ancestor.__module__.partition(".")[0]
-        # The classes of the standard library say `sqlite3`, their twins `pysqlite3.dbapi2`; the
-        # interface stands in `dbapi2` for all of them.
+        # The classes of the standard library say `sqlite3`, of the others `pysqlite3.dbapi2`.
         if package in _TWINS and ancestor.__name__ == "Connection":
-            return importlib.import_module(f"{package}.dbapi2")
+            return imported(package)
 
     return None
+
+
+def imported(package: str) -> ModuleType:
+    """
+    The interface of one of the three; a missing one is an ImportError.
+    """
+    return importlib.import_module(f"{package}.dbapi2")
 
 
 def loads_extensions(module: ModuleType = sqlite3) -> bool:
@@ -87,7 +93,7 @@ class SQLite(EmbeddedBackend[Any]):
             )
         self._module = found
 
-    def connect(self, uri: str, *, write: bool) -> Any:  # noqa: ARG002 - the address says it
+    def connect(self, uri: str, *, write: bool) -> Any:
         """
         Open *uri* in autocommit, so that every transaction is one that we began.
         """

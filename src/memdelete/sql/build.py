@@ -10,28 +10,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from attrs import frozen
 from sqlglot import exp
 
 from ..errors import StoreError, Unsupported
 from ..questions import Selection, Site, Staged, Targets
 from ..schema import LiveTable
 from .compile import Condition, condition, dead_condition, live_condition
-from .render import Paramstyle, Statement, render
+from .render import Paramstyle, Statement, identifier, render
 from ..memories import Truth
 
 
 __all__ = [
     "Speech",
+    "across",
+    "alias",
     "binding",
     "column",
+    "counted",
     "delete",
     "each_of",
     "hidden",
     "insert",
     "keys_match",
     "member",
-    "names",
+    "ordered",
     "picked",
     "say",
     "select",
@@ -54,16 +56,6 @@ class Speech(Protocol):
     def paramstyle(self) -> Paramstyle: ...
 
 
-@frozen
-class Speaking:
-    """
-    A `Speech` by itself, without a session.
-    """
-
-    dialect: str
-    paramstyle: Paramstyle
-
-
 def say(speech: Speech, tree: exp.Expression, params: Mapping[str, object] | None = None) -> Statement:
     """
     *tree* as the driver takes it, by way of the guard.
@@ -71,18 +63,11 @@ def say(speech: Speech, tree: exp.Expression, params: Mapping[str, object] | Non
     return render(tree, dialect=speech.dialect, paramstyle=speech.paramstyle, params=params or {})
 
 
-def names(*values: str) -> list[exp.Identifier]:
-    """
-    Quoted identifiers.
-    """
-    return [exp.to_identifier(value, quoted=True) for value in values]
-
-
 def column(relation: str, name: str) -> exp.Column:
     """
     A quoted column of *relation*.
     """
-    return exp.column(name, table=relation, quoted=True)
+    return exp.Column(this=identifier(name), table=identifier(relation))
 
 
 _MAIN = {"sqlite": "main", "duckdb": None, "postgres": None}
@@ -114,11 +99,11 @@ def staging_name(site: Site) -> str:
 
 def _table(name: str, schema: str | None, alias: str | None) -> exp.Table:
     found = exp.Table(
-        this=exp.to_identifier(name, quoted=True),
-        db=exp.to_identifier(schema, quoted=True) if schema else None,
+        this=identifier(name),
+        db=identifier(schema) if schema else None,
     )
     if alias:
-        found.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+        found.set("alias", exp.TableAlias(this=identifier(alias)))
 
     return found
 
@@ -134,11 +119,58 @@ def select(
     return found.where(*wheres, copy=False) if wheres else found
 
 
+def counted(source: exp.Table | exp.Subquery, *wheres: exp.Expression) -> exp.Select:
+    """
+    ``SELECT COUNT(*) FROM source WHERE every one of wheres``.
+    """
+    return select([exp.Count(this=exp.Star(), big_int=True)], source, *wheres)
+
+
+def ordered(
+    tree: exp.Select, columns: Iterable[exp.Expression], speech: Speech, *, desc: bool = False
+) -> exp.Select:
+    """
+    *tree* in the order of *columns*.
+    """
+    first = speech.dialect == "sqlite" and not desc  # where the parser reads NULLs as small
+    trees = [exp.Ordered(this=found, desc=desc, nulls_first=first) for found in columns]
+
+    return tree.order_by(*trees, copy=False)
+
+
+def across(tree: exp.Select, other: exp.Table) -> exp.Select:
+    """
+    *tree* CROSS JOIN *other*: in SQLite the left side leads.
+    """
+    tree.append("joins", exp.Join(this=other, kind="CROSS"))
+
+    return tree
+
+
+def assign(values: Mapping[str, exp.Expression]) -> list[exp.Expression]:
+    """
+    The assignments of an UPDATE.
+    """
+    return [
+        exp.EQ(this=exp.Column(this=identifier(name)), expression=value)
+        for name, value in values.items()
+    ]
+
+
+def update(
+    source: exp.Table, values: Mapping[str, exp.Expression], where: exp.Expression
+) -> exp.Update:
+    """
+    ``UPDATE source SET values WHERE where``; here too the condition cannot be left out.
+    """
+    return exp.Update(this=source, expressions=assign(values), where=exp.Where(this=where))
+
+
 def insert(into: exp.Table, columns: Sequence[str], source: exp.Expression) -> exp.Insert:
     """
     ``INSERT INTO into (columns) source``.
     """
-    return exp.Insert(this=exp.Schema(this=into, expressions=names(*columns)), expression=source)
+    return exp.Insert(this=exp.Schema(this=into, expressions=[identifier(name) for name in columns]), expression=source)
 
 
 def delete(source: exp.Table, where: exp.Expression) -> exp.Delete:

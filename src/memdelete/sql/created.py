@@ -156,9 +156,7 @@ def _tokens(sql: str) -> Iterable[_Token]:
     for found in _TOKEN.finditer(sql):
         if found.lastgroup != "blank":
             text = found[0]
-            yield _Token(
-                text, found.start(), "" if found.lastgroup == "quoted" else text.upper()
-            )
+            yield _Token(text, found.start(), "" if found.lastgroup == "quoted" else text.upper())
 
 
 def _parentheses(tokens: list[_Token]) -> tuple[int, int]:
@@ -258,5 +256,7 @@ _SHADOWS = {
     "fts3": re.compile("content|segments|segdir|docsize|stat"),
     "rtree": re.compile("node|rowid|parent"),
     "geopoly": re.compile("node|rowid|parent"),
-    "vec0": re.compile(r"info|chunks|rowids|auxiliary|(?:vector_|metadata)chunks\d+|metadatatext\d+"),
+    "vec0": re.compile(
+        r"info|chunks|rowids|auxiliary|(?:vector_|metadata)chunks\d+|metadatatext\d+"
+    ),
 }

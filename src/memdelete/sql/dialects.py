@@ -1,33 +1,58 @@
 """
 What an engine must be able to say, as one frozen record per engine.
 
-Each function says one kind of condition *positively*: its expression is TRUE of exactly the rows
-of which the condition is certain, and anything else (FALSE or NULL) of all others. A further
-engine is one more file and one more line here; no other file asks which engine it is.
+Each word says one kind of condition *certainly*: its expression is TRUE of exactly the rows of
+which the condition is known to hold, and FALSE or NULL of all others. A further engine is one
+more file and one more line here; no other room asks which engine it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal, Protocol
+from typing import Final, Protocol
 
 from attrs import frozen
 
-from memdelete.errors import StoreError
-from memdelete.schema import Kind
-from memdelete.tags import TagStorage
-from memdelete.times import TimeEncoding
-
+from ..errors import Unsupported
+from ..tags import JoinTable, TagStorage
+from ..times import TimeEncoding
 from . import duckdb, postgres, sqlite
 from .phrases import Site
 from .render import Expression
-from .values import Wanted
+from .values import ColumnKind, Edge, RowsWanted, TagsWanted, Wanted
 
 
 __all__ = ["Dialect", "dialect"]
 
-Order = Literal["lt", "le", "gt", "ge"]
-Search = Literal["contains", "startswith", "endswith", "glob"]
+
+class _Compared(Protocol):
+    def __call__(self, site: Site, name: str, wanted: Wanted) -> Expression: ...
+
+
+class _Ordered(Protocol):
+    def __call__(self, site: Site, name: str, sign: str, wanted: Wanted) -> Expression: ...
+
+
+class _RowsCompared(Protocol):
+    def __call__(self, site: Site, names: Sequence[str], wanted: RowsWanted) -> Expression: ...
+
+
+class _Searched(Protocol):
+    def __call__(
+        self, site: Site, name: str, op: str, wanted: Wanted, *, holds: bool
+    ) -> Expression: ...
+
+
+class _Tagged(Protocol):
+    def __call__(
+        self, site: Site, storage: TagStorage, wanted: TagsWanted, *, holds: bool
+    ) -> Expression: ...
+
+
+class _Within(Protocol):
+    def __call__(
+        self, site: Site, encoding: TimeEncoding, start: Edge, end: Edge
+    ) -> Expression: ...
 
 
 @frozen
@@ -36,16 +61,78 @@ class Dialect:
     An engine's own words.
 
     - *kind*: the class of a column's values, by its declared type;
-    - *among* / *outside*: the stored value has the wanted class and is (is not) in the list;
+    - *static*: whether every value of a column has that class;
+    - *among*, *outside*: the stored value has the wanted class and is, or is not, in the list;
     - *rows_among*: the key of several columns is in the list;
     - *ordered*: the stored value has the wanted class and compares so;
-    - *searched*: the stored text contains, begins, ends or matches so (or certainly does not);
-    - *tagged*: the tags can be read and the set logic holds (or certainly does not);
+    - *searched*: the stored text contains, begins, ends or matches so, or certainly does not;
+    - *tagged*: the tags can be read and the set logic holds, or certainly does not;
     - *within*: the stored time can be read and lies in ``[start, end)``, in microseconds;
-    - *tag_image*: the tags that lie in another table, as one text.
+    - *tag_image*: the tags that lie in a table of their own, as one text.
     """
 
     name: str
-    kind: Callable[[str], str]
-    among: Callable[[Site, str, Wanted], Expression]
-    outside: Callable[[Site, str, Wanted], Expression]
+    static: bool
+    kind: Callable[[str], ColumnKind]
+    among: _Compared
+    outside: _Compared
+    rows_among: _RowsCompared
+    ordered: _Ordered
+    searched: _Searched
+    tagged: _Tagged
+    within: _Within
+    tag_image: Callable[[Site, JoinTable], Expression]
+
+
+SQLITE: Final = Dialect(
+    "sqlite",
+    static=False,
+    kind=sqlite.kind,
+    among=sqlite.among,
+    outside=sqlite.outside,
+    rows_among=sqlite.rows_among,
+    ordered=sqlite.ordered,
+    searched=sqlite.searched,
+    tagged=sqlite.tagged,
+    within=sqlite.within,
+    tag_image=sqlite.tag_image,
+)
+POSTGRES: Final = Dialect(
+    "postgres",
+    static=True,
+    kind=postgres.kind,
+    among=postgres.among,
+    outside=postgres.outside,
+    rows_among=postgres.rows_among,
+    ordered=postgres.ordered,
+    searched=postgres.searched,
+    tagged=postgres.tagged,
+    within=postgres.within,
+    tag_image=postgres.tag_image,
+)
+DUCKDB: Final = Dialect(
+    "duckdb",
+    static=True,
+    kind=duckdb.kind,
+    among=duckdb.among,
+    outside=duckdb.outside,
+    rows_among=duckdb.rows_among,
+    ordered=duckdb.ordered,
+    searched=duckdb.searched,
+    tagged=duckdb.tagged,
+    within=duckdb.within,
+    tag_image=duckdb.tag_image,
+)
+
+_ALL: Final = {each.name: each for each in (SQLITE, POSTGRES, DUCKDB)}
+
+
+def dialect(name: str) -> Dialect:
+    """
+    The words of the engine called *name*.
+    """
+    found = _ALL.get(name)
+    if found is None:
+        raise Unsupported("anything", name, advice=f"known dialects: {', '.join(sorted(_ALL))}")
+
+    return found

@@ -34,10 +34,10 @@ from .build import (
     Speech,
     binding,
     column,
+    counted,
     each_of,
-    hidden,
-    keys_match,
     member,
+    ordered,
     picked,
     say,
     select,
@@ -46,7 +46,7 @@ from .build import (
     where,
 )
 from .compile import columns_read, live_condition, tag_image
-from .render import Result, Statement
+from .render import Result, Statement, identifier
 
 
 __all__ = [
@@ -67,8 +67,6 @@ __all__ = [
 
 Steps = Generator[Statement, Result, object]
 
-_COUNT = exp.Count(this=exp.Star())
-
 
 def count(asked: Count, speech: Speech) -> Generator[Statement, Result, int]:
     """
@@ -78,7 +76,7 @@ def count(asked: Count, speech: Speech) -> Generator[Statement, Result, int]:
     found = where(selection)
     source = _table_of(selection)
 
-    return (yield from _number(speech, select([_COUNT.copy()], source, found.expression), found.params))
+    return (yield from _number(speech, counted(source, found.expression), found.params))
 
 
 def count_view(asked: CountView, speech: Speech) -> Generator[Statement, Result, int]:
@@ -113,7 +111,7 @@ def find(asked: Find, speech: Speech) -> Generator[Statement, Result, Sequence[F
         found = where(asked.targets)
         condition, params = found.expression, dict(found.params)
     tree = select(trees, table(site, relation), condition)
-    tree = tree.order_by(*(column(relation, name) for name in collection.key), copy=False)
+    ordered(tree, [column(relation, name) for name in collection.key], speech)
     result = yield say(speech, tree, params)
     width = len(collection.key)
 
@@ -171,7 +169,8 @@ def sample(asked: Sample, speech: Speech) -> Generator[Statement, Result, Sequen
     found = where(asked.selection)
     tree = select(
         [column(relation, name) for name in shown.values()], table(site, relation), found.expression
-    ).order_by(*(column(relation, name) for name in collection.key), copy=False)
+    )
+    ordered(tree, [column(relation, name) for name in collection.key], speech)
     result = yield say(speech, tree.limit(asked.size, copy=False), found.params)
 
     return [_readable(site, dict(zip(shown, row, strict=True))) for row in result.rows]
@@ -203,7 +202,7 @@ def count_tie(asked: CountTie, speech: Speech) -> Generator[Statement, Result, i
             return 0
 
     return (
-        yield from _number(speech, select([_COUNT.copy()], table(site, name), condition), params)
+        yield from _number(speech, counted(table(site, name), condition), params)
     )
 
 
@@ -219,7 +218,7 @@ def referring(asked: Referring, speech: Speech) -> Generator[Statement, Result, 
         for child, parent in zip(asked.columns, asked.parent_columns, strict=True)
     ]
     inner = select([exp.Literal.number(1)], table(site, relation), *links, condition)
-    tree = select([_COUNT.copy()], table(site, asked.child, "child"), exp.Exists(this=inner))
+    tree = counted(table(site, asked.child, "child"), exp.Exists(this=inner))
 
     return (yield from _number(speech, tree, params))
 
@@ -237,7 +236,7 @@ def still(asked: Still, speech: Speech) -> Generator[Statement, Result, int]:
 
     return (
         yield from _number(
-            speech, select([_COUNT.copy()], table(site, collection.table), condition), params
+            speech, counted(table(site, collection.table), condition), params
         )
     )
 
@@ -282,11 +281,11 @@ def array_items(relation: str, name: str) -> exp.Table:
     """
     stored = column(relation, name)
     valid = exp.Case(
-        ifs=[exp.If(this=exp.Anonymous(this="json_valid", expressions=[stored]), true=stored.copy())],
+        ifs=[exp.If(this=exp.func("json_valid", stored, dialect="sqlite"), true=stored.copy())],
         default=exp.Literal.string("[]"),
     )
     found = exp.Table(this=exp.Anonymous(this="json_each", expressions=[valid]))
-    found.set("alias", exp.TableAlias(this=exp.to_identifier("item", quoted=True)))
+    found.set("alias", exp.TableAlias(this=identifier("item")))
 
     return found
 
@@ -336,7 +335,7 @@ def _number(
 
 def _many(targets: Targets, speech: Speech) -> Generator[Statement, Result, int]:
     if isinstance(targets, Staged):
-        return (yield from _number(speech, select([_COUNT.copy()], staging(targets.site)), {}))
+        return (yield from _number(speech, counted(staging(targets.site)), {}))
 
     return (yield from count(Count(targets), speech))
 

@@ -28,15 +28,16 @@ from ..schema import Edges, End, Flag, FullText, Ledger, LiveColumn, References,
 from ..times import to_micros
 from .build import (
     Speech,
+    across,
     binding,
     column,
+    counted,
     delete,
     each_of,
     hidden,
     insert,
     keys_match,
     member,
-    names,
     picked,
     say,
     select,
@@ -44,12 +45,13 @@ from .build import (
     staging_name,
     table,
     tie_value,
+    update,
     where,
 )
 from .compile import live_condition
 from .ddl import META, bin_columns, staging_tables, tie_bin, tie_columns
 from .finding import array_items, count_tie, holds_reference, memory_end, tied
-from .render import Result, Statement, parameter
+from .render import Result, Statement, identifier, parameter
 
 
 __all__ = [
@@ -113,7 +115,10 @@ def archive_rows(asked: ArchiveRows, speech: Speech) -> Changing:
         expression=exp.Window(
             this=exp.RowNumber(),
             order=exp.Order(
-                expressions=[exp.Ordered(this=column(relation, key)) for key in site.collection.key]
+                expressions=[
+                    exp.Ordered(this=column(relation, key), nulls_first=True)
+                    for key in site.collection.key
+                ]
             ),
             over="OVER",
         ),
@@ -200,13 +205,9 @@ def mark(asked: Mark, speech: Speech) -> Changing:
             values[name] = dead
         case encoding:
             values[encoding.column] = encoding.encode(asked.at)
-    sets = []
-    for number, (name, value) in enumerate(values.items()):
-        params[f"v{number}"] = value
-        sets.append(exp.EQ(this=names(name)[0], expression=parameter(f"v{number}")))
-    tree = exp.Update(
-        this=table(site, collection.table), expressions=sets, where=exp.Where(this=condition)
-    )
+    params |= {f"v{number}": value for number, value in enumerate(values.values())}
+    sets = {name: parameter(f"v{number}") for number, name in enumerate(values)}
+    tree = update(table(site, collection.table), sets, condition)
 
     return (yield say(speech, tree, params)).changed
 
@@ -236,12 +237,7 @@ def rewritten(asked: Rewritten, speech: Speech) -> Changing:
         exp.EQ(this=column("image", "memdelete_operation"), expression=parameter("operation")),
         exp.not_(differs(asked.targets, relation, "image")),
     )
-    tree = select(
-        [exp.Count(this=exp.Star())],
-        table(site, relation),
-        condition,
-        exp.not_(exp.Exists(this=image)),
-    )
+    tree = counted(table(site, relation), condition, exp.not_(exp.Exists(this=image)))
     result = yield say(speech, tree, params | {"operation": asked.operation})
 
     return int(result.rows[0][0])  # type: ignore[call-overload,no-any-return]
@@ -278,13 +274,15 @@ def differs(targets: Targets, left: str, right: str) -> exp.Expression:
     """
     site = targets.site
     passed = unmarked(targets)
+    kept = site.schema.tables[site.bin]
     trees = []
     for found in site.table.columns:
-        if found.name in passed or found.generated:
+        # A column that came since the image was taken tells nothing of a change.
+        if found.name in passed or found.generated or kept.column(found.name) is None:
             continue
         sides = [column(left, found.name), column(right, found.name)]
         trees.append(exp.NullSafeNEQ(this=_exact(found, sides[0]), expression=_exact(found, sides[1])))
-        kinds = [exp.Anonymous(this="typeof", expressions=[side.copy()]) for side in sides]
+        kinds = [exp.func("typeof", side.copy(), dialect="sqlite") for side in sides]
         trees.append(exp.NEQ(this=kinds[0], expression=kinds[1]))
 
     return exp.paren(exp.or_(*trees, copy=False))
@@ -319,7 +317,7 @@ def _archive_by_row(
     inner, params = picked(asked.targets, "row")
     # The targets lead the join, so that each vector is a point look-up and not a scan.
     source = exp.Subquery(this=inner)
-    source.set("alias", exp.TableAlias(this=exp.to_identifier("target", quoted=True)))
+    source.set("alias", exp.TableAlias(this=identifier("target")))
     trees = [
         *(column("side", name) for name in own),
         column("side", "rowid"),
@@ -328,7 +326,7 @@ def _archive_by_row(
     ]
     row = "r" if not inner.expressions or inner.expressions[0].name == "r" else inner.expressions[0].name
     tree = exp.Select(expressions=trees).from_(source, copy=False)
-    tree.join(table(site, sidecar.table, "side"), join_type="CROSS", copy=False)
+    across(tree, table(site, sidecar.table, "side"))
     tree.where(
         exp.EQ(this=column("side", "rowid"), expression=column("target", row)), copy=False
     )
@@ -418,17 +416,13 @@ def _remove_references(targets: Targets, sidecar: References, speech: Speech) ->
     condition, params = holds_reference(sidecar, targets, relation)
     inner, _ = binding(sidecar.by, site, "a", targets)
     kept = _array_of(relation, sidecar.column, exp.not_(each_of(column("item", "value"), inner)))
-    tree = exp.Update(
-        this=table(site, relation),
-        expressions=[exp.EQ(this=names(sidecar.column)[0], expression=kept)],
-        where=exp.Where(this=condition),
-    )
+    tree = update(table(site, relation), {sidecar.column: kept}, condition)
 
     return (yield say(speech, tree, params)).changed
 
 
 def _array_of(relation: str, name: str, condition: exp.Expression) -> exp.Expression:
-    grouped = exp.Anonymous(this="json_group_array", expressions=[column("item", "value")])
+    grouped = exp.JSONArrayAgg(this=column("item", "value"))
     found = select([grouped], array_items(relation, name), condition)
 
     return exp.Subquery(this=found)
@@ -489,13 +483,8 @@ def _reserve(targets: Targets, speech: Speech) -> Changing:
 
 
 def _advance(targets: Targets, speech: Speech, last: int) -> Generator[Statement, Result, None]:
-    tree = exp.Update(
-        this=table(targets.site, META),
-        expressions=[exp.EQ(this=names("value")[0], expression=parameter("last"))],
-        where=exp.Where(
-            this=exp.EQ(this=column(META, "key"), expression=exp.Literal.string("last_id"))
-        ),
-    )
+    counter = exp.EQ(this=column(META, "key"), expression=exp.Literal.string("last_id"))
+    tree = update(table(targets.site, META), {"value": parameter("last")}, counter)
     yield say(speech, tree, {"last": last})
 
 

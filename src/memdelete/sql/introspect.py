@@ -175,9 +175,7 @@ def _sqlite_other_columns(
     return _sqlite_columns(rows, {})
 
 
-def _sqlite_virtual(
-    name: str, sql: str, said: Virtual
-) -> Generator[Statement, Result, LiveTable]:
+def _sqlite_virtual(name: str, sql: str, said: Virtual) -> Generator[Statement, Result, LiveTable]:
     columns = said.columns
     if columns is None:
         columns = yield from _sqlite_other_columns(name)
@@ -243,16 +241,13 @@ def _primary(rows: Iterable[Row]) -> tuple[str, ...]:
 
 # No percent sign in any of these: some paramstyles read it as theirs.
 _POSTGRES_ENGINE = "SELECT current_setting('server_version_num')::int, lower('\u00c9') = '\u00c9'"
-_POSTGRES_OURS = """
-    n.nspname <> 'information_schema' AND left(n.nspname, 3) <> 'pg_'
-"""
-_POSTGRES_TABLES = f"""
+_POSTGRES_TABLES = """
     SELECT c.oid::text, n.nspname, c.relname, c.relkind::text, pg_table_is_visible(c.oid),
            CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid) END
     FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND {_POSTGRES_OURS} ORDER BY 2, 3
+    WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND n.nspname <> 'information_schema' AND left(n.nspname, 3) <> 'pg_' ORDER BY 2, 3
 """
-_POSTGRES_COLUMNS = f"""
+_POSTGRES_COLUMNS = """
     SELECT c.oid::text, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
            pg_get_expr(d.adbin, d.adrelid),
            coalesce((SELECT k.place FROM pg_constraint AS p,
@@ -267,9 +262,9 @@ _POSTGRES_COLUMNS = f"""
     LEFT JOIN pg_attrdef AS d ON d.adrelid = c.oid AND d.adnum = a.attnum
     LEFT JOIN pg_collation AS o ON o.oid = a.attcollation
     WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND a.attnum > 0 AND NOT a.attisdropped
-      AND {_POSTGRES_OURS} ORDER BY 1, a.attnum
+      AND n.nspname <> 'information_schema' AND left(n.nspname, 3) <> 'pg_' ORDER BY 1, a.attnum
 """
-_POSTGRES_INDEXES = f"""
+_POSTGRES_INDEXES = """
     SELECT c.oid::text, x.relname, i.indisunique, i.indpred IS NOT NULL, a.attname, o.collname
     FROM pg_index AS i
     JOIN pg_class AS c ON c.oid = i.indrelid
@@ -279,10 +274,10 @@ _POSTGRES_INDEXES = f"""
       WITH ORDINALITY AS k(number, coll, place)
     LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.number AND k.number > 0
     LEFT JOIN pg_collation AS o ON o.oid = k.coll
-    WHERE k.place <= i.indnkeyatts AND i.indisvalid AND {_POSTGRES_OURS}
+    WHERE k.place <= i.indnkeyatts AND i.indisvalid AND n.nspname <> 'information_schema' AND left(n.nspname, 3) <> 'pg_'
     ORDER BY 1, 2, k.place
 """
-_POSTGRES_FOREIGN_KEYS = f"""
+_POSTGRES_FOREIGN_KEYS = """
     SELECT c.oid::text, f.conname, p.relname, a.attname, b.attname, f.confdeltype::text
     FROM pg_constraint AS f
     JOIN pg_class AS c ON c.oid = f.conrelid
@@ -291,14 +286,14 @@ _POSTGRES_FOREIGN_KEYS = f"""
     CROSS JOIN unnest(f.conkey, f.confkey) WITH ORDINALITY AS k(own, other, place)
     JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.own
     JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.other
-    WHERE f.contype = 'f' AND {_POSTGRES_OURS} ORDER BY 1, 2, k.place
+    WHERE f.contype = 'f' AND n.nspname <> 'information_schema' AND left(n.nspname, 3) <> 'pg_' ORDER BY 1, 2, k.place
 """
-_POSTGRES_TRIGGERS = f"""
+_POSTGRES_TRIGGERS = """
     SELECT c.oid::text, g.tgname, pg_get_triggerdef(g.oid)
     FROM pg_trigger AS g
     JOIN pg_class AS c ON c.oid = g.tgrelid
     JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE NOT g.tgisinternal AND {_POSTGRES_OURS} ORDER BY 1, 2
+    WHERE NOT g.tgisinternal AND n.nspname <> 'information_schema' AND left(n.nspname, 3) <> 'pg_' ORDER BY 1, 2
 """
 _ON_DELETE = {
     "a": "NO ACTION",

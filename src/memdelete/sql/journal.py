@@ -12,7 +12,7 @@ from ..codec import parse_json, write_json
 from ..questions import Recall, Record, Secret, Site
 from ..receipts import Entry
 from ..times import from_micros, to_micros
-from .build import Speech, column, insert, say, select, table
+from .build import Speech, column, insert, ordered, say, select, table
 from .ddl import JOURNAL, META
 from .render import Result, Statement, parameter
 
@@ -54,11 +54,7 @@ def recall(asked: Recall, speech: Speech) -> Generator[Statement, Result, Sequen
             exp.EQ(this=column(JOURNAL, "operation"), expression=parameter("operation")), copy=False
         )
         params["operation"] = asked.operation
-    tree.order_by(
-        exp.Ordered(this=column(JOURNAL, "at"), desc=True),
-        exp.Ordered(this=column(JOURNAL, "operation"), desc=True),
-        copy=False,
-    )
+    ordered(tree, [column(JOURNAL, name) for name in ("at", "rowid")], speech, desc=True)
     result = yield say(speech, tree.limit(asked.limit, copy=False), params)
 
     return [_entry(row) for row in result.rows]

@@ -15,9 +15,9 @@ from typing import Any, Final
 from attrs import Factory, frozen
 from sqlglot import exp
 
-from memdelete.errors import StoreError
-from memdelete.schema import Collection, LiveColumn, LiveSchema
-from memdelete.tags import JoinTable
+from ..errors import StoreError
+from ..schema import Collection, LiveColumn, LiveSchema
+from ..tags import JoinTable
 
 from .render import Expression, column, parameter, parse_predicate, table
 from .values import Edge

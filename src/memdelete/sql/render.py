@@ -19,7 +19,7 @@ from attrs import Factory, frozen
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 
-from memdelete.errors import MemdeleteError, StoreError, Unsupported
+from ..errors import MemdeleteError, StoreError, Unsupported
 
 
 __all__ = [

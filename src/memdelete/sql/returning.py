@@ -7,8 +7,9 @@ rowid, its vectors, edges and references, and leaves the bin.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 
+from attrs import define
 from sqlglot import exp
 
 from ..codec import read_array, write_json
@@ -29,19 +30,22 @@ from ..questions import (
 from ..schema import Edges, Flag, FullText, Ledger, LiveIndex, References, Rows, Sidecar, Vectors
 from .build import (
     Speech,
+    across,
     alias,
     column,
+    counted,
     delete,
     each_of,
     hidden,
     insert,
     keys_match,
-    names,
+    ordered,
     say,
     select,
     staging,
     staging_name,
     table,
+    update,
     where,
 )
 from .compile import live_condition
@@ -105,7 +109,7 @@ def listed(asked: Listed, speech: Speech) -> Generator[Statement, Result, Sequen
     site, name = asked.site, staging_name(asked.site)
     keys = [column(name, f"k{number}") for number in range(len(site.collection.key))]
     tree = select([*keys, column(name, "h")], staging(site))
-    rows = (yield say(speech, tree.order_by(*(key.copy() for key in keys), copy=False))).rows
+    rows = (yield say(speech, ordered(tree, keys, speech))).rows
 
     return [Found(key_of(row[:-1]), row[-1] if isinstance(row[-1], str) else None) for row in rows]
 
@@ -119,7 +123,7 @@ def refuse(asked: Refuse, speech: Speech) -> Generator[Statement, Result, Sequen
     for condition, detail in _grounds(asked, speech):
         keys = [column("staged", f"k{number}") for number in range(len(site.collection.key))]
         tree = select([*keys, column("staged", "rowid")], staging(site, "staged"), condition)
-        tree.order_by(*(key.copy() for key in keys), copy=False)
+        ordered(tree, keys, speech)
         rows = (yield say(speech, tree)).rows
         told += [Tell(key_of(row[:-1]), asked.reason, detail) for row in rows]
         for statement in _unstage(site, [row[-1] for row in rows], speech):
@@ -138,15 +142,11 @@ def put_back_rows(asked: PutBackRows, speech: Speech) -> Changing:
     marks = sorted(unmarked(Staged(site)))
     if marks:
         in_place = each_of_keys(site, relation)
-        sets = [
-            exp.EQ(this=names(mark)[0], expression=exp.Subquery(this=_imaged(site, relation, mark)))
-            for mark in marks
-        ]
-        tree = exp.Update(
-            this=table(site, relation), expressions=sets, where=exp.Where(this=in_place)
-        )
+        sets = {mark: exp.Subquery(this=_imaged(site, relation, mark)) for mark in marks}
+        tree = update(table(site, relation), sets, in_place)  # type: ignore[arg-type]
         unmarked_count = (yield say(speech, tree)).changed
-    own = own_columns(site.table.columns)
+    kept = site.schema.tables[site.bin]
+    own = [name for name in own_columns(site.table.columns) if kept.column(name) is not None]
     rowid = hidden(site.table)
     spare = rowid if rowid and rowid != alias(site.table) and alias(site.table) is None else None
     trees: list[exp.Expression] = [column("image", name) for name in own]
@@ -164,7 +164,7 @@ def put_back_rows(asked: PutBackRows, speech: Speech) -> Changing:
         column("image", "rowid"), select([column(staging_name(site), "b")], staging(site))
     )
     source = select(trees, table(site, site.bin, "image"), picked, absent)
-    source.order_by(*(column("image", key) for key in site.collection.key), copy=False)
+    ordered(source, [column("image", key) for key in site.collection.key], speech)
     written = insert(table(site, relation), [*own, *([spare] if spare else [])], source)
     # Unique indexes over expressions or some rows only are not asked beforehand.
     written.set("conflict", exp.OnConflict(action=exp.Var(this="DO NOTHING")))
@@ -205,12 +205,10 @@ def revive(asked: Revive, speech: Speech) -> Changing:
         case None:
             return 0
         case Flag(name, live, _):
-            sets = [exp.EQ(this=names(name)[0], expression=exp.convert(live))]
+            sets = {name: exp.convert(live)}
         case encoding:
-            sets = [exp.EQ(this=names(encoding.column)[0], expression=exp.null())]
-    tree = exp.Update(
-        this=table(site, relation), expressions=sets, where=exp.Where(this=in_place)
-    )
+            sets = {encoding.column: exp.null()}
+    tree = update(table(site, relation), sets, in_place)
     changed = (yield say(speech, tree)).changed
     if asked.vectors is not None and collection.revive:
         name, key = vectors_present(site, asked.vectors)
@@ -220,16 +218,9 @@ def revive(asked: Revive, speech: Speech) -> Changing:
                 select([column(name, key)], table(site, name)),
             )
         )
-        sets = [
-            exp.EQ(this=names(each)[0], expression=exp.convert(value))
-            for each, value in collection.revive.items()
-        ]
-        tree = exp.Update(
-            this=table(site, relation),
-            expressions=sets,
-            where=exp.Where(this=exp.and_(each_of_keys(site, relation), lacking, copy=False)),
-        )
-        yield say(speech, tree)
+        sets = {each: exp.convert(value) for each, value in collection.revive.items()}
+        both = exp.and_(each_of_keys(site, relation), lacking, copy=False)
+        yield say(speech, update(table(site, relation), sets, both))
 
     return changed
 
@@ -391,14 +382,14 @@ def _other_at_rowid(site: Site) -> exp.Select:
 
 def _changed(site: Site) -> exp.Select:
     found = _there(site)
-    found.join(table(site, site.bin, "image"), join_type="CROSS", copy=False)
+    across(found, table(site, site.bin, "image"))
 
     return found.where(*_image(site, differs(Staged(site), "there", "image")), copy=False)
 
 
 def _taken(site: Site, index: LiveIndex) -> exp.Select:
     found = select([_ONE.copy()], table(site, site.collection.table, "there"))
-    found.join(table(site, site.bin, "image"), join_type="CROSS", copy=False)
+    across(found, table(site, site.bin, "image"))
     same = [
         exp.EQ(this=column("there", name), expression=column("image", name))
         for name in _named(index)
@@ -413,7 +404,7 @@ def _twin(
     collection = site.collection
     found = select([_ONE.copy()], table(site, collection.table, "there"))
     image = collection.table if in_place else site.bin
-    found.join(table(site, image, "image"), join_type="CROSS", copy=False)
+    across(found, table(site, image, "image"))
     own = keys_match(site, "image", "staged", staged=True) if in_place else _image(site)
     same = [
         exp.NullSafeEQ(this=column("there", name), expression=column("image", name))
@@ -444,8 +435,8 @@ def _double(site: Site) -> exp.Select:
 
 def _same_unique(site: Site, index: LiveIndex) -> exp.Select:
     found = select([_ONE.copy()], staging(site, "other"))
-    found.join(table(site, site.bin, "theirs"), join_type="CROSS", copy=False)
-    found.join(table(site, site.bin, "image"), join_type="CROSS", copy=False)
+    across(found, table(site, site.bin, "theirs"))
+    across(found, table(site, site.bin, "image"))
     same = [
         exp.EQ(this=column("theirs", name), expression=column("image", name))
         for name in _named(index)
@@ -502,7 +493,7 @@ def each_of_keys(site: Site, relation: str) -> exp.Expression:
 
 def _imaged(site: Site, relation: str, name: str) -> exp.Select:
     found = select([column("image", name)], staging(site, "staged"))
-    found.join(table(site, site.bin, "image"), join_type="CROSS", copy=False)
+    across(found, table(site, site.bin, "image"))
 
     return found.where(
         *_image(site), *keys_match(site, relation, "staged", staged=True), copy=False
@@ -541,13 +532,12 @@ def _put_back_vectors(site: Site, sidecar: Vectors, speech: Speech) -> Changing:
         exp.not_(exp.Exists(this=present)),
     )
     tree = insert(table(site, sidecar.table), ["rowid", *own], source)
-    counted = select(
-        [exp.Count(this=exp.Star())],
+    number = counted(
         table(site, bin_name, "image"),
         _staged_row(site, "image"),
         exp.not_(exp.Exists(this=present.copy())),
     )
-    came = int((yield say(speech, counted)).rows[0][0])  # type: ignore[call-overload]
+    came = int((yield say(speech, number)).rows[0][0])  # type: ignore[call-overload]
     yield say(speech, tree)
     yield say(speech, delete(table(site, bin_name), _staged_row(site, bin_name)))
 
@@ -557,7 +547,7 @@ def _put_back_vectors(site: Site, sidecar: Vectors, speech: Speech) -> Changing:
 def _vector(type_: str, value: exp.Expression) -> exp.Expression:
     kind = type_.split("[")[0].strip().lower()
     if "[" in type_ and kind in {"int8", "bit"}:
-        return exp.Anonymous(this=f"vec_{kind}", expressions=[value])
+        return exp.func(f"vec_{kind}", value, dialect="sqlite")
 
     return value
 
@@ -673,17 +663,14 @@ def _put_back_edges(
     trees: list[exp.Expression] = [column("image", name) for name in own]
     trees += [_free_rowid(site, sidecar.table, spare, "image")] if spare else []
     source = select(trees, table(site, bin_name, "image"), candidate("image"), ready("image"))
-    source.order_by(column("image", "memdelete_rowid"), copy=False)
+    ordered(source, [column("image", "memdelete_rowid")], speech)
     tree = insert(table(site, sidecar.table), [*own, *([spare] if spare else [])], source)
     tree.set("conflict", exp.OnConflict(action=exp.Var(this="DO NOTHING")))
     came = (yield say(speech, tree)).changed
     gone = exp.and_(candidate(bin_name), ready(bin_name), copy=False)
     yield say(speech, delete(table(site, bin_name), gone))
-    waiting = exp.Update(
-        this=table(site, bin_name),
-        expressions=[exp.EQ(this=names("memdelete_held")[0], expression=_ONE.copy())],
-        where=exp.Where(this=candidate(bin_name)),
-    )
+    held = {"memdelete_held": _ONE.copy()}
+    waiting = update(table(site, bin_name), held, candidate(bin_name))
 
     return came, (yield say(speech, waiting)).changed
 
@@ -711,75 +698,98 @@ def _put_back_references(
 ) -> Generator[Statement, Result, tuple[int, int]]:
     # The array may have changed since: what came back is woven in where it stood before, and
     # what others put there stays. Untouched, it is given back as it was, byte for byte.
-    bin_name, relation = tie_bin(sidecar), sidecar.table
     by = "h" if sidecar.by == "hash" else "k0"
-    ours = each_of(
-        column("image", "memdelete_operation"),
-        select([column("staged", "o")], staging(site, "staged")),
-    )
-    returning = select([column("staged", by)], staging(site, "staged"))
-    listing = select(
-        [
-            column("image", "rowid"),
-            column("image", "memdelete_rowid"),
-            column("image", sidecar.key),
-            column("image", "memdelete_before"),
-            column("image", "memdelete_after"),
-            column("image", "memdelete_taken"),
-            column("row", sidecar.column),
-        ],
-        table(site, bin_name, "image"),
-    )
-    listing.join(table(site, relation, "row"), join_type="CROSS", copy=False)
-    listing.where(
-        ours,
-        exp.EQ(this=column("row", sidecar.key), expression=column("image", sidecar.key)),
-        copy=False,
-    )
-    back = {row[0] for row in (yield say(speech, returning)).rows}
+    staged = select([column("staged", by), column("staged", "o")], staging(site, "staged"))
+    rows = (yield say(speech, staged)).rows
+    back, operations = {row[0] for row in rows}, {row[1] for row in rows}
+    images = [_Image(*row) for row in (yield say(speech, _images(site, sidecar))).rows]
     came = waits = 0
-    for rowid, _, key, before, after, taken, now in (yield say(speech, listing)).rows:
-        woven, rest = _weave(before, after, taken, now, back)
-        came += woven != now
-        tree = exp.Update(
-            this=table(site, relation),
-            expressions=[exp.EQ(this=names(sidecar.column)[0], expression=parameter("woven"))],
-            where=exp.Where(
-                this=exp.EQ(this=column(relation, sidecar.key), expression=parameter("key"))
-            ),
-        )
-        yield say(speech, tree, {"woven": woven, "key": key})
-        condition = exp.EQ(this=column(bin_name, "rowid"), expression=parameter("image"))
-        if rest is None:
-            yield say(speech, delete(table(site, bin_name), condition), {"image": rowid})
+    for image in images:
+        if image.operation not in operations:
             continue
-        waits += 1
-        left = exp.Update(
-            this=table(site, bin_name),
-            expressions=[
-                exp.EQ(this=names("memdelete_taken")[0], expression=parameter("taken")),
-                exp.EQ(this=names("memdelete_after")[0], expression=parameter("after")),
-            ],
-            where=exp.Where(this=condition),
-        )
-        yield say(speech, left, {"image": rowid, "taken": rest, "after": woven})
+        returning = [item for item in read_array(image.taken) if item in back]
+        rest = [item for item in read_array(image.taken) if item not in back]
+        if not returning:
+            continue
+        stood = read_array(image.before)
+        now = next(other.now for other in images if other.key == image.key)
+        untouched = now == image.after and not rest
+        woven = str(image.before) if untouched else _woven(now, returning, stood)
+        yield from _set(site, sidecar.table, {sidecar.column: woven}, {sidecar.key: image.key}, speech)
+        came += 1
+        # What other operations took out of the same array now has these around it again.
+        for other in images:
+            if other is not image and other.key == image.key:
+                other.before = _woven(other.before, returning, stood)
+                other.after = woven if other.after == now else _woven(other.after, returning, stood)
+                other.now = woven
+                texts = {"memdelete_before": other.before, "memdelete_after": other.after}
+                yield from _set(site, tie_bin(sidecar), texts, {"rowid": other.rowid}, speech)
+        image.now = image.after = woven
+        if rest:
+            waits += 1
+            texts = {"memdelete_taken": write_json(rest), "memdelete_after": woven}
+            yield from _set(site, tie_bin(sidecar), texts, {"rowid": image.rowid}, speech)
+        else:
+            image.taken = "[]"
+            gone = exp.EQ(this=column(tie_bin(sidecar), "rowid"), expression=parameter("image"))
+            yield say(speech, delete(table(site, tie_bin(sidecar)), gone), {"image": image.rowid})
 
     return came, waits
 
 
-def _weave(
-    before: object, after: object, taken: object, now: object, back: set[object]
-) -> tuple[str, str | None]:
-    stood, gone = read_array(before), read_array(taken)
-    returning = [item for item in gone if item in back]
-    rest = [item for item in gone if item not in back]
-    if now == after and not rest:
-        return str(before), None
-    current = read_array(now)
-    known = [item for item in stood if item in current or item in returning]
-    woven = known + [item for item in current if item not in stood]
+@define
+class _Image:
+    rowid: object
+    operation: object
+    key: object
+    before: object
+    after: object
+    taken: object
+    now: object
 
-    return write_json(woven), write_json(rest) if rest else None
+
+def _images(site: Site, sidecar: References) -> exp.Select:
+    marks = ("memdelete_before", "memdelete_after", "memdelete_taken")
+    tree = select(
+        [
+            column("image", "rowid"),
+            column("image", "memdelete_operation"),
+            column("image", sidecar.key),
+            *(column("image", name) for name in marks),
+            column("row", sidecar.column),
+        ],
+        table(site, tie_bin(sidecar), "image"),
+        exp.EQ(this=column("row", sidecar.key), expression=column("image", sidecar.key)),
+    )
+
+    return across(tree, table(site, sidecar.table, "row"))
+
+
+def _set(
+    site: Site,
+    name: str,
+    values: Mapping[str, object],
+    row: Mapping[str, object],
+    speech: Speech,
+) -> Generator[Statement, Result, None]:
+    params = {f"v{number}": value for number, value in enumerate(values.values())}
+    sets = {each: parameter(f"v{number}") for number, each in enumerate(values)}
+    ((key, value),) = row.items()
+    condition = exp.EQ(this=column(name, key), expression=parameter("row"))
+    yield say(speech, update(table(site, name), sets, condition), {**params, "row": value})
+
+
+def _woven(text: object, items: Sequence[object], order: Sequence[object]) -> str:
+    found = read_array(text)
+    for item in items:
+        if item in found:
+            continue
+        before = order[: order.index(item)]
+        at = max((found.index(each) + 1 for each in before if each in found), default=0)
+        found.insert(at, item)
+
+    return write_json(found)
 
 
 def _not_held(sidecar: Sidecar, name: str) -> Iterator[exp.Expression]:

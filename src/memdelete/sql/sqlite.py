@@ -15,11 +15,11 @@ from typing import Any, Final, assert_never
 from attrs import frozen
 from sqlglot import exp
 
-from memdelete.codec import json_text
-from memdelete.errors import StoreError, Unsupported
-from memdelete.globs import ANY, ONE, CharacterClass, read
-from memdelete.tags import BLANKS, CommaText, JoinTable, JSONArray, NativeArray, TagStorage
-from memdelete.times import (
+from ..codec import json_text
+from ..errors import StoreError, Unsupported
+from ..globs import ANY, ONE, CharacterClass, read
+from ..tags import BLANKS, CommaText, JoinTable, JSONArray, NativeArray, TagStorage
+from ..times import (
     FIRST_MICROSECOND,
     LAST_MICROSECOND,
     EpochMicros,

@@ -16,11 +16,11 @@ from typing import Any, Final, Literal, TypeAlias
 
 from attrs import frozen
 
-from memdelete.errors import StoreError
-from memdelete.filters import ascii_fold
-from memdelete.memories import Scalar
-from memdelete.schema import Kind
-from memdelete.tags import TagStorage
+from ..errors import StoreError
+from ..filters import ascii_fold
+from ..memories import Scalar
+from ..schema import Kind
+from ..tags import TagStorage
 
 
 __all__ = [

@@ -30,9 +30,11 @@ def dump(rows: Rows, *, aside: Iterable[str] = ()) -> Mapping[str, Sequence[obje
         " FROM pragma_table_list AS l WHERE schema = 'main' ORDER BY name"
     )
     left_out = set(aside)
+    # A virtual table's inner tables are known as such only while its module is loaded.
+    inner = tuple(f"{name}_" for name, _, _, sql in listed if "CREATE VIRTUAL" in str(sql).upper())
     found: dict[str, Sequence[object]] = {}
     for name, kind, without_rowid, sql in listed:
-        if str(name).startswith(_OURS) or name in left_out:
+        if str(name).startswith((*_OURS, *inner)) or name in left_out:
             continue
         match kind:
             case "table":

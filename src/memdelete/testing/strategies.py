@@ -1,0 +1,587 @@
+"""
+Hypothesis strategies: filters, memories and stores, and what a column may hold, good or bad.
+
+They draw from small pools of hostile values, so that filters and rows meet. Tests visit, ours
+and those of whoever writes a store or an engine; hypothesis must be installed, and nothing else
+in the library imports this room.
+"""
+
+from __future__ import annotations
+
+import json
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any, Final
+
+from hypothesis import strategies as st
+
+from ..errors import FilterError
+from ..filters import (
+    After,
+    And,
+    Before,
+    Between,
+    Compare,
+    Everything,
+    Filter,
+    Hash,
+    Key,
+    KeyValue,
+    Not,
+    Or,
+    Since,
+    Tags,
+    Untagged,
+    Until,
+)
+from ..memories import UNKNOWN, Memory
+from ..schema import Collection, Store
+from ..tags import BLANKS, CommaText, JoinTable, JSONArray, NativeArray, TagStorage
+from ..times import (
+    EpochMicros,
+    EpochMillis,
+    EpochSeconds,
+    ISOText,
+    Native,
+    TimeEncoding,
+    from_micros,
+    to_micros,
+)
+
+
+__all__ = [
+    "HASHES",
+    "INSTANTS",
+    "NUMBERS",
+    "TAGS",
+    "TEXTS",
+    "filters",
+    "memories",
+    "stored_tags",
+    "stored_texts",
+    "stored_times",
+    "stores",
+]
+
+TAGS: Final = (
+    "a",
+    "b",
+    "A",
+    "aa",
+    "test",
+    "testing",
+    "Test",
+    "te_t",
+    "te%t",
+    "te*t",
+    "[x]",
+    "it's",
+    'say "hi"',
+    "back\\slash",
+    "\\u0061",
+    "machine learning",
+    "日本語",
+    "é",
+    "e\u0301",
+    "É",
+    "\u202eabc",
+    "😀",
+    "x') OR 1=1 --",
+    ";",
+    "a|b",
+    "null",
+    "1",
+    "line\nbreak",
+    "tab\tbed",
+    "{a}",
+    "%s",
+    ":p0",
+    "\ufffd",
+)
+"""Whole tags, some of them parts, foldings or look-alikes of others."""
+
+TEXTS: Final = (
+    "a",
+    "A",
+    "ab",
+    "aB",
+    "abc",
+    "b",
+    "é",
+    "É",
+    "e\u0301",
+    "z",
+    "50% off",
+    "505 off",
+    "50_ off",
+    "a*c",
+    "a?c",
+    "[a-c]",
+    "]",
+    "^",
+    "-",
+    "a-b",
+    "a]b",
+    "it's",
+    'say "hi"',
+    "back\\slash",
+    "two\nlines",
+    "tail ",
+    " head",
+    "1x",
+    "1",
+    "01",
+    "1.0",
+    "1e5",
+    "😀",
+    "\u202eabc",
+    "日本",
+    "!",
+    "~",
+    "\U0010ffff",
+    "\ufffd",
+)
+"""Values of a text field."""
+
+GLOBS: Final = (
+    "*",
+    "?",
+    "a*",
+    "*c",
+    "*b*",
+    "a?c",
+    "[ab]*",
+    "[!a]*",
+    "[^a]",
+    "[]]",
+    "[]^-]*",
+    "[^]]",
+    "[-a]*",
+    "[a-]",
+    "[]-a]",
+    "[X-^]*",
+    "[^^]",
+    "[+-9]*",
+    "[*]",
+    "a[*]c",
+    "[[]a-c]",
+    "50[%_]*",
+    "*\n*",
+    "*\\*",
+    "[a-é]",
+    "[!-~]",
+    "[😀]",
+    "*.*",
+    "a{1}",
+    "(a|b)",
+    "[A-C]*",
+)
+
+HASHES: Final = ("abc", "ABC", "abc ", "1", "1x", "0", "h%", "h_", "日本", "it's")
+"""Content hashes, some equal under one collation or another."""
+
+INSTANTS: Final = tuple(
+    datetime.fromisoformat(text)
+    for text in (
+        "0001-01-01T00:00:00+00:00",
+        "0001-01-01T00:00:00.000001+00:00",
+        "1000-06-15T12:00:00+00:00",
+        "1900-02-28T23:59:59.999999+00:00",
+        "1969-12-31T23:59:59.999999+00:00",
+        "1970-01-01T00:00:00+00:00",
+        "1999-12-31T23:59:59+00:00",
+        "2000-02-29T12:34:56.789012+00:00",
+        "2023-12-31T23:59:59.999999+00:00",
+        "2024-01-01T00:00:00+00:00",
+        "2024-01-01T00:00:00.000001+00:00",
+        "2024-01-01T00:00:01+00:00",
+        "2024-02-29T00:00:00.5+00:00",
+        "2024-06-01T10:00:00+00:00",
+        "9999-12-31T23:59:59.999999+00:00",
+    )
+)
+"""Moments beside the edges that readings of times trip over."""
+
+INTEGERS: Final = (0, 1, -1, 2, 5, 7, 2**31, 2**53, 2**53 + 1, 2**63 - 1, -(2**63))
+REALS: Final = (0.0, -0.0, 0.1, 0.1 + 0.2, 0.5, 1.0, 2.0, 2.5, -1.0, 1e300, 5e-324, 2.0**53)
+NUMBERS: Final = (*INTEGERS, *REALS)
+"""Numbers that rounding, overflow or a comparison of classes gets wrong."""
+
+
+# --- filters --------------------------------------------------------------------------------
+
+
+def filters(
+    collection: Collection,
+    *,
+    keys: Sequence[KeyValue] = (1, 2, 3),
+    kinds: Mapping[str, str] | None = None,
+    lacking: bool = False,
+) -> st.SearchStrategy[Filter]:
+    """
+    Resolved filters on *collection*, nested as deep as they get.
+
+    *kinds* tells the kind of each field, where the collection does not; with *lacking*, leaves
+    ask for what it does not have, too.
+    """
+    known = {name: declared.kind for name, declared in collection.fields.items()}
+    kinds = {name: kind or "any" for name, kind in known.items()} | dict(kinds or {})
+    leaves = [st.just(Everything()), _keys(keys)]
+    if collection.hash or lacking:
+        leaves.append(_some(HASHES).map(lambda found: Hash(*found)))
+    if collection.tags or lacking:
+        leaves += [_tags(collection.tags), _tags(collection.tags), st.just(Untagged())]
+    times = [*collection.times, *(["lacking"] if lacking else [])]
+    if times:
+        leaves += [_times(st.sampled_from(times))] * 3
+        leaves.append(st.sampled_from(times).map(lambda name: Compare(name, "missing")))
+    leaves += [_compares(name, kind) for name, kind in kinds.items()]
+    if lacking:
+        leaves.append(_compares("lacking", "text"))
+
+    return st.recursive(st.one_of(leaves), _connected, max_leaves=8)
+
+
+def _connected(parts: st.SearchStrategy[Filter]) -> st.SearchStrategy[Filter]:
+    several = st.lists(parts, min_size=1, max_size=3)
+
+    return st.one_of(several.map(_and), several.map(lambda found: Or(*found)), parts.map(Not))
+
+
+def _and(parts: list[Filter]) -> Filter:
+    try:
+        return And(*parts)
+    except FilterError:  # an empty range is refused
+        return Or(*parts)
+
+
+def _some(values: Sequence[Any], most: int = 3) -> st.SearchStrategy[list[Any]]:
+    return st.lists(st.sampled_from(values), min_size=1, max_size=most)
+
+
+def _keys(values: Sequence[KeyValue]) -> st.SearchStrategy[Filter]:
+    return _some(values).map(lambda found: Key(*found))
+
+
+def _tags(storage: TagStorage | None) -> st.SearchStrategy[Filter]:
+    pool = [tag for tag in TAGS if _holds(storage, tag)]
+    lists = st.none() | _some(pool)
+    drawn = st.tuples(lists, lists, lists, st.booleans()).filter(lambda found: any(found[:3]))
+
+    return drawn.map(
+        lambda found: Tags(any=found[0], all=found[1], none=found[2], ignore_case=found[3])
+    )
+
+
+def _holds(storage: TagStorage | None, tag: str) -> bool:
+    return not isinstance(storage, CommaText) or (
+        storage.separator not in tag and tag == tag.strip(BLANKS)
+    )
+
+
+def _times(names: st.SearchStrategy[str]) -> st.SearchStrategy[Filter]:
+    one = st.sampled_from(INSTANTS)
+    pair = st.tuples(one, one).filter(lambda found: found[0] < found[1])
+    single = st.sampled_from((Before, After, Since, Until))
+
+    return st.one_of(
+        st.builds(lambda kind, at, name: kind(at, on=name), single, one, names),
+        st.builds(lambda at, name: Between(*at, on=name), pair, names),
+    )
+
+
+def _compares(name: str, kind: str) -> st.SearchStrategy[Filter]:
+    missing = st.just(Compare(name, "missing"))
+    match kind:
+        case "text":
+            return missing | _texts(name)
+        case "integer":
+            return missing | _numbers(name, (*INTEGERS, 1.0, 2.0, -0.0))
+        case "real":
+            return missing | _numbers(name, (*REALS, 0, 1, 2, 2**53))
+        case "numeric":
+            return missing | _numbers(name, (*INTEGERS, 0.5, 2.5, 0.1, 1.0))
+        case "boolean":
+            return missing | _booleans(name)
+        case _:
+            return missing | _texts(name) | _numbers(name, NUMBERS)
+
+
+def _texts(name: str) -> st.SearchStrategy[Filter]:
+    one = st.sampled_from(TEXTS).map(lambda value: [value])
+    part = st.sampled_from([text for text in TEXTS if text.strip()]).map(lambda value: [value])
+    fold = st.booleans()
+
+    def made(
+        ops: Sequence[str], values: st.SearchStrategy[Any], fold: st.SearchStrategy[bool]
+    ) -> st.SearchStrategy[Filter]:
+        return st.builds(
+            lambda op, found, ignore: Compare(name, op, found, ignore_case=ignore),
+            st.sampled_from(ops),
+            values,
+            fold,
+        )
+
+    return st.one_of(
+        made(("eq", "ne"), one, fold),
+        made(("lt", "le", "gt", "ge"), one, st.just(False)),  # noqa: FBT003
+        made(("isin",), _some(TEXTS), fold),
+        made(("contains", "startswith", "endswith"), part, fold),
+        made(("glob",), st.sampled_from(GLOBS).map(lambda value: [value]), fold),
+    )
+
+
+def _numbers(name: str, values: Sequence[float]) -> st.SearchStrategy[Filter]:
+    ops = st.sampled_from(("eq", "ne", "lt", "le", "gt", "ge"))
+
+    return st.one_of(
+        st.builds(lambda op, value: Compare(name, op, [value]), ops, st.sampled_from(values)),
+        _some(values).map(lambda found: Compare(name, "isin", found)),
+    )
+
+
+def _booleans(name: str) -> st.SearchStrategy[Filter]:
+    return st.one_of(
+        st.builds(
+            lambda op, value: Compare(name, op, [value]),
+            st.sampled_from(("eq", "ne")),
+            st.booleans(),
+        ),
+        _some((True, False)).map(lambda found: Compare(name, "isin", found)),
+    )
+
+
+# --- memories and stores --------------------------------------------------------------------
+
+
+def memories(collection: Collection) -> st.SearchStrategy[Memory]:
+    """
+    Decoded memories of *collection*, with what is missing or unreadable among them.
+    """
+    moment = st.sampled_from((None, UNKNOWN, *INSTANTS))
+
+    return st.builds(
+        Memory,
+        key=st.sampled_from((None, 1, 2, 3, "1", "1x")),
+        hash=st.sampled_from((None, *HASHES)),
+        tags=st.just(UNKNOWN) | st.lists(st.sampled_from(TAGS), max_size=3),
+        times=st.fixed_dictionaries({name: moment for name in collection.times}),
+        fields=st.fixed_dictionaries(
+            {name: st.sampled_from((None, True, *TEXTS, *NUMBERS)) for name in collection.fields}
+        ),
+        collection=st.just(collection.name),
+    )
+
+
+def stores(
+    storages: Sequence[TagStorage] = (CommaText("tags"), JSONArray("tags")),
+    encodings: Sequence[Callable[[str], TimeEncoding]] = (
+        EpochSeconds,
+        EpochMillis,
+        EpochMicros,
+        ISOText,
+    ),
+) -> st.SearchStrategy[Store]:
+    """
+    Stores of one collection, with tags and times held in one of the given ways.
+    """
+    return st.builds(
+        lambda storage, encoding: Store(
+            name="drawn",
+            collections=[
+                Collection(
+                    table="memories",
+                    key="id",
+                    hash="hash",
+                    tags=storage,
+                    times={"created_at": encoding("created_at")},
+                    fields={"project": "project"},
+                )
+            ],
+        ),
+        st.sampled_from(storages),
+        st.sampled_from(encodings),
+    )
+
+
+# --- what a column may hold -----------------------------------------------------------------
+
+
+def stored_tags(storage: TagStorage, *, loose: bool = True) -> st.SearchStrategy[object]:
+    """
+    What a column or row of *storage* may hold: tags, no tags, and what is no list of tags.
+
+    *loose* adds values of other storage classes, for an engine that lets them in. Of a join
+    table, the list of the tags in its rows.
+    """
+    match storage:
+        case CommaText(_, separator):
+            return _comma(separator, loose=loose)
+        case JSONArray():
+            return _json(loose=loose)
+        case NativeArray():
+            element = st.sampled_from((None, "", " a", *TAGS))
+            return st.none() | st.lists(element, max_size=4) | st.lists(st.sampled_from(TAGS), max_size=3)
+        case JoinTable():
+            other = (None, b"a", 1) if loose else (None,)
+            rows = st.lists(st.sampled_from((*other, "", *TAGS)), max_size=3)
+            return rows | st.lists(st.sampled_from(TAGS), max_size=3)
+
+
+def _comma(separator: str, *, loose: bool) -> st.SearchStrategy[object]:
+    blank = st.sampled_from(("", "", "", " ", "\t ", "\r\n", "\v\f"))
+    piece = st.tuples(blank, st.sampled_from(("", *TAGS)), blank).map("".join)
+    text = st.lists(piece, max_size=4).map(separator.join)
+    other = (None, "", "  ", separator, *((b"a,b", 7, 1.5, "a\0b") if loose else ()))
+
+    return text | st.sampled_from(other)
+
+
+def _json(*, loose: bool) -> st.SearchStrategy[object]:
+    tags = st.lists(st.sampled_from(("", " a ", *TAGS)), max_size=4)
+    broken = (
+        None,
+        "",
+        " ",
+        "[",
+        "null",
+        "{}",
+        '{"a": "b"}',
+        '"a"',
+        "7",
+        '["a", 1]',
+        '["a", null]',
+        '[["a"]]',
+        '["a",]',
+        "['a']",
+        '["a\\u0000b"]',
+        '["\\\\u0000"]',
+        '["\\ud83d"]',
+        '["\\ude00\\ud83d", "a"]',
+        '["\\ud83d\\n\\ude00"]',
+        '["\\\\ud83d"]',
+        '["\\ud83d\\ude00"]',
+        '["\\u0061", "\\/"]',
+        ' [ "a" , "b" ] ',
+        '["a"] x',
+        "[NaN]",
+        '["a\nb"]',
+    )
+    other = (b'["a"]', 7, 1.5, '["a"]\0') if loose else ()
+
+    return st.one_of(
+        tags.map(json.dumps),
+        tags.map(lambda found: json.dumps(found, ensure_ascii=False)),
+        st.sampled_from((*broken, *other)),
+    )
+
+
+def stored_texts(*, loose: bool = True) -> st.SearchStrategy[object]:
+    """
+    What a text column may hold.
+    """
+    return st.sampled_from((None, "", *TEXTS, *((b"a", 1, 1.5, "a\0b", "\0") if loose else ())))
+
+
+def stored_times(encoding: TimeEncoding, *, loose: bool = True) -> st.SearchStrategy[object]:
+    """
+    What a column of *encoding* may hold: instants at all edges, and what is no instant.
+    """
+    near = st.builds(
+        lambda at, step: from_micros(to_micros(at) + step),
+        st.sampled_from(INSTANTS),
+        st.sampled_from((0, 0, 0, -1, 1, 1_000, -1_000_000)),
+    ).filter(lambda at: at is not UNKNOWN)
+    match encoding:
+        case ISOText():
+            return st.builds(_iso, near, *map(st.sampled_from, _ISO_PARTS)) | st.sampled_from(
+                (*_NO_ISO, *((b"2024-01-01", 7, 1.5, "2024-01-01\0") if loose else ()))
+            )
+        case Native():
+            return st.none() | near
+        case EpochSeconds() | EpochMillis() | EpochMicros():
+            return _epochs(encoding, near, loose=loose)
+
+
+_ISO_PARTS: Final = (
+    ("day", "minute", "second", "fraction", "nanos", "millis"),
+    ("T", "T", " "),
+    ("", "Z", "+00:00", "-00", "+0530", "-23:59", "+14:00", " Z", " +01:00", " "),
+)
+_NO_ISO: Final = (
+    None,
+    "",
+    "yesterday",
+    "2024-1-1",
+    "2024-02-30",
+    "2023-02-29",
+    "1900-02-29",
+    "2024-04-31T00:00:00Z",
+    "2024-13-01",
+    "2024-00-10",
+    "2024-01-00",
+    "0000-12-31T23:00:00-05:00",
+    "0001-01-01T00:00:00+01:00",
+    "9999-12-31T23:00:00-01:00",
+    "2024-01-01T",
+    "2024-01-01Z",
+    "2024-01-01 ",
+    "2024-01-01T24:00",
+    "2024-01-01T10:60",
+    "2024-01-01T10:00:60",
+    "2024-01-01T10:00:",
+    "2024-01-01T10:00:00.",
+    "2024-01-01T10:00:00.1234567890",
+    "2024-01-01T10:00.5",
+    "2024-01-01T10:00  Z",
+    "2024-01-01T10:00z",
+    "2024-01-01t10:00",
+    "2024-01-01T10:00+24:00",
+    "2024-01-01T10:00+01:",
+    "2024-01-01T10:00+1",
+    "2024-01-01T10:00:00Z\n",
+    "12024-01-01",
+    "2024-01-01T10:00:00 UTC",
+    "２０２４-01-01",
+)
+
+
+def _iso(at: datetime, grain: str, between: str, offset: str) -> str:
+    digits = offset.strip().lstrip("+-").replace(":", "").replace("Z", "")
+    shift = timedelta(hours=int(digits[:2] or 0), minutes=int(digits[2:] or 0))
+    zone = timezone(-shift if offset.strip().startswith("-") else shift)
+    try:
+        local = at.astimezone(zone)
+    except OverflowError:
+        local, offset = at.astimezone(UTC), "Z"
+    if grain == "day":
+        return local.date().isoformat()
+    length = {"minute": 16, "second": 19, "millis": 23, "fraction": 26, "nanos": 26}[grain]
+    text = local.replace(tzinfo=None).isoformat(between, "microseconds")[:length]
+
+    return f"{text}{'789' if grain == 'nanos' else ''}{offset}"
+
+
+def _epochs(
+    encoding: EpochSeconds | EpochMillis | EpochMicros,
+    near: st.SearchStrategy[Any],
+    *,
+    loose: bool,
+) -> st.SearchStrategy[object]:
+    written = near.map(encoding.encode)
+    match encoding.storage:
+        case "text":
+            odd: tuple[object, ...] = (
+                *("", "-", ".", "1.", ".5", "+1", "1e3", " 1", "1 ", "--1", "1.1234567", "1.5.5"),
+                *("0", "-0", "-0.000001", "0.0000005", "00012", "-1.5", "1.999999", "９"),
+                *("9" * 18, "9" * 19, f"{'9' * 18}.999999", "-" + "9" * 18, "1.5x", "1\n"),
+            )
+            more: tuple[object, ...] = (1, 1.5, b"1", "1\0")
+        case "integer":
+            odd, more = (0, 1, -1, 2**62, -(2**62)), (0.5, 1.5e9, "1", b"1")
+        case _:
+            odd = (0.0, -0.0, 0.5, -0.5, 1e-9, 1e300, float("inf"), float("-inf"), 1704067199.9999995)
+            more = (1704067200, 1704067200000, 2**62, "x", b"1")
+
+    return written | st.sampled_from((None, *odd, *(more if loose else ())))
