@@ -40,7 +40,7 @@ TAG = "(',' || replace(coalesce(tags, ''), ', ', ',') || ',') GLOB '*,{},*'"
 FILTERS: list[tuple[Filter, str]] = [
     (Key(17), "id = 17"),
     (Key(17, 19, 300), "id IN (17, 19, 300)"),
-    (Tags(all=["draft", "it's"]), f"{TAG.format('draft')} AND {TAG.format("it''s")}"),
+    (Tags(all=["draft", "it's"]), TAG.format("draft") + " AND " + TAG.format("it''s")),
     (field("memory_type").eq("note"), "memory_type = 'note'"),
     (Tags(any=["draft"]), TAG.format("draft")),
     (

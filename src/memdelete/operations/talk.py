@@ -98,9 +98,12 @@ async def run_async(talk: Talk[T], session: AsyncAnswering) -> T:
             return cast("T", end.value)
         try:
             match question:
-                case Commit() | Rollback():
-                    # Half a commit or half a rollback is what a cancellation must not leave.
+                case Commit():
+                    await asyncio.sleep(0)  # a cancellation that is already on its way comes first
                     answer: object = await _shielded(session, question)
+                case Rollback():
+                    # Half a commit or half a rollback is what a cancellation must not leave.
+                    answer = await _shielded(session, question)
                 case _:
                     answer = await session.answer(question)
         except BaseException as error:  # noqa: BLE001 - the talk decides, and lets it fly on

@@ -224,6 +224,8 @@ def form(node: object) -> Form:
             return ("parameter", name)
         case exp.Identifier(this=name):
             return ("name", name)
+        case exp.Ordered(this=inner):
+            return ("descending", form(inner)) if node.args.get("desc") else form(inner)
         case exp.Expr():
             return (_kind(node), *_parts(node))
         case list() | tuple():

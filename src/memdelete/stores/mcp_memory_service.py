@@ -52,8 +52,7 @@ _CLOCK = (
 )
 _LAST_DELETE = (
     "(SELECT {what} FROM sync_events AS told WHERE told.content_hash = memories.content_hash "
-    "AND told.op = 'delete' ORDER BY told.hlc_physical DESC, told.hlc_logical DESC, "
-    "told.event_id DESC LIMIT 1)"
+    "AND told.op = 'delete' ORDER BY {latest} LIMIT 1)"
 )
 _TAGS = (
     "json(CASE WHEN coalesce(tags, '') = '' THEN '[]' "
@@ -152,6 +151,9 @@ _CLOCKS = (
 
 def _created(live: LiveSchema, *, clocked: bool) -> str:
     # A peer takes a create for an undo only if it names the delete that it undoes.
+    clock = "told.hlc_physical DESC, told.hlc_logical DESC, told.event_id DESC"
+    latest = clock if clocked else "told.seq DESC"
+    undone = _LAST_DELETE.format(what="told.event_id", latest=latest)
     pairs = [
         "'content_hash', memories.content_hash",
         "'content', content",
@@ -160,7 +162,7 @@ def _created(live: LiveSchema, *, clocked: bool) -> str:
         "'created_at', memories.created_at",
         "'updated_at', updated_at",
         "'metadata', json(CASE WHEN json_valid(metadata) THEN metadata ELSE '{}' END)",
-        f"'recreate_of', coalesce({_LAST_DELETE.format(what='told.event_id')}, '')",
+        f"'recreate_of', coalesce({undone}, '')",
     ]
     if live.has("memories", "store"):
         pairs.append("'store', coalesce(store, 'default')")
@@ -168,6 +170,6 @@ def _created(live: LiveSchema, *, clocked: bool) -> str:
         pairs.append("'superseded_by', superseded_by")
     if clocked:
         told = "json_array(told.hlc_physical, told.hlc_logical, told.agent_id)"
-        pairs.append(f"'recreate_of_hlc', json({_LAST_DELETE.format(what=told)})")
+        pairs.append(f"'recreate_of_hlc', json({_LAST_DELETE.format(what=told, latest=latest)})")
 
     return f"json_object({', '.join(pairs)})"
