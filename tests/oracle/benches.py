@@ -8,20 +8,20 @@ and which it leaves after a DELETE. Filters and rows are drawn here too, so that
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 from attrs import frozen
 from hypothesis import strategies as st
 
-from memdelete.filters import Filter, Key, Tags, Untagged, leaves
+from memdelete.filters import Filter, Tags, Untagged, leaves
 from memdelete.memories import Memory, Truth
 from memdelete.schema import Collection, LiveSchema
 from memdelete.sql.compile import columns_read, condition
-from memdelete.sql.render import Statement, column, render, table
+from memdelete.sql.render import Paramstyle, Statement, render
 from memdelete.tags import JoinTable
 from memdelete.testing.decoding import decoded
 from memdelete.testing.strategies import filters
-from sqlglot import exp
 
 
 @frozen
@@ -42,9 +42,10 @@ class Bench(Protocol):
     """
 
     dialect: str
-    paramstyle: str
+    paramstyle: Paramstyle
     collections: Sequence[Collection]
     live: LiveSchema
+    kinds: Mapping[str, str]
     keys: Mapping[tuple[str, ...], Sequence[Any]]
     cells: Mapping[str, st.SearchStrategy[Any]]
 
@@ -58,45 +59,50 @@ class Bench(Protocol):
         The raw values of columns, in the order of the ids.
         """
 
-    def run(self, statement: Statement) -> Sequence[tuple[Any, ...]]:
+    def selected(self, where: Statement) -> list[int]:
         """
-        The rows that a statement gives back.
+        The ids that a condition selects.
         """
 
-    def rollback(self, statement: Statement) -> Sequence[tuple[Any, ...]]:
+    def left(self, where: Statement) -> list[int]:
         """
-        The ids that are left after a statement, which is then undone.
+        The ids that are left after a DELETE with that condition, which is then undone.
         """
 
 
 @st.composite
-def cases(draw: st.DrawFn, bench: Bench, most: int = 4) -> Case:
+def cases(draw: st.DrawFn, bench: Bench, most: int = 6) -> Case:
     """
     A collection of the bench, filters on it, and rows with what these read.
     """
     collection = draw(st.sampled_from(bench.collections))
     live = draw(st.sampled_from((None, bench.live)))
-    asked = draw(
-        st.lists(
-            filters(
-                collection,
-                keys=bench.keys[collection.key],
-                kinds=KINDS,
-                lacking=draw(st.booleans()),
-            ),
-            min_size=1,
-            max_size=most,
-        )
-    )
+    asked = draw(_asked(bench, collection, draw(st.booleans()), most))
     names = sorted({name for each in asked for name in columns_read(each, collection)} - {"id"})
     if isinstance(collection.tags, JoinTable) and any(map(_on_tags, asked)):
         names.append(collection.tags.table)
-    row = st.fixed_dictionaries({name: bench.cells[name] for name in names})
 
-    return Case(collection, live, draw(st.lists(row, min_size=1, max_size=6)), asked)
+    return Case(collection, live, draw(_rows(bench, tuple(names))), asked)
 
 
-KINDS = {"loose": "any", "number": "any"}
+# Strategies are slow to build and are wanted again and again.
+
+
+@lru_cache(maxsize=None)
+def _asked(
+    bench: Bench, collection: Collection, lacking: bool, most: int
+) -> st.SearchStrategy[list[Filter]]:
+    keys = bench.keys[collection.key]
+    one = filters(collection, keys=keys, kinds=bench.kinds, lacking=lacking)
+
+    return st.lists(one, min_size=1, max_size=most)
+
+
+@lru_cache(maxsize=4096)
+def _rows(bench: Bench, names: tuple[str, ...]) -> st.SearchStrategy[list[dict[str, object]]]:
+    row = st.tuples(*[bench.cells[name] for name in names])
+
+    return st.lists(row.map(lambda row: dict(zip(names, row, strict=True))), min_size=1, max_size=6)
 
 
 def _on_tags(asked: Filter) -> bool:
@@ -112,14 +118,13 @@ def check(bench: Bench, case: Case) -> None:
     for asked in case.filters:
         truths = {key: asked.truth(memory) for key, memory in memories.items()}
         for want in (Truth.TRUE, Truth.FALSE):
+            where = _where(bench, case, asked, want)
             expected = [key for key, truth in truths.items() if truth is want]
-            got = _selected(bench, case, asked, want)
+            got = bench.selected(where)
 
             assert expected == got, (want, asked, {k: memories[k] for k in {*expected} ^ {*got}})
-
-        expected = [key for key, truth in truths.items() if truth is not Truth.TRUE]
-
-        assert expected == _left(bench, case, asked)
+            if want is Truth.TRUE:
+                assert [key for key in truths if key not in expected] == bench.left(where)
 
 
 def _memories(bench: Bench, case: Case) -> dict[int, Memory]:
@@ -133,29 +138,12 @@ def _memories(bench: Bench, case: Case) -> dict[int, Memory]:
     }
 
 
-def _selected(bench: Bench, case: Case, asked: Filter, want: Truth) -> list[int]:
-    found = condition(
-        asked, case.collection, dialect=bench.dialect, live=case.live, want=want, relation="m"
+def _where(bench: Bench, case: Case, asked: Filter, want: Truth) -> Statement:
+    found = condition(asked, case.collection, dialect=bench.dialect, live=case.live, want=want)
+
+    return render(
+        found.expression,
+        dialect=bench.dialect,
+        paramstyle=bench.paramstyle,
+        params=found.params,
     )
-    tree = exp.select(column("id", "m")).from_(table(case.collection.table, alias="m"))
-    tree = tree.where(found.expression).order_by(column("id", "m"))
-    statement = render(
-        tree, dialect=bench.dialect, paramstyle=bench.paramstyle, params=found.params
-    )
-
-    return [key for (key,) in bench.run(statement)]
-
-
-def _left(bench: Bench, case: Case, asked: Filter) -> list[int]:
-    found = condition(asked, case.collection, dialect=bench.dialect, live=case.live, prefix="d")
-    tree = exp.Delete(
-        this=table(case.collection.table), where=exp.Where(this=found.expression)
-    )
-    statement = render(
-        tree, dialect=bench.dialect, paramstyle=bench.paramstyle, params=found.params
-    )
-
-    return [key for (key,) in bench.rollback(statement)]
-
-
-__all__ = ["Bench", "Case", "Key", "cases", "check"]

@@ -137,6 +137,7 @@ class SQLiteBench:
         _collection("id", "named"),
     )
     live = LiveSchema("sqlite", {"memories": _live("memories", TYPES)}, version=(3,))
+    kinds: Mapping[str, str] = {"loose": "any", "number": "any"}
     keys = KEYS
     cells: Mapping[str, st.SearchStrategy[Any]] = {
         "slug": st.sampled_from((None, "a", "A", "1", "1x", "b ", "b", b"a")),
@@ -224,13 +225,15 @@ class SQLiteBench:
 
         return [tag for (tag,) in self.execute(f"SELECT {tag} FROM {table} WHERE memory = ?", (owner,))]
 
-    def run(self, statement: Statement) -> list[tuple[Any, ...]]:
-        return self.execute(statement.sql, statement.params)
+    def selected(self, where: Statement) -> list[int]:
+        rows = self.execute(f"SELECT id FROM memories WHERE {where.sql} ORDER BY id", where.params)
 
-    def rollback(self, statement: Statement) -> list[tuple[Any, ...]]:
+        return [key for (key,) in rows]
+
+    def left(self, where: Statement) -> list[int]:
         self.execute("BEGIN")
-        self.run(statement)
-        found = self.execute("SELECT id FROM memories ORDER BY id")
+        self.execute(f"DELETE FROM memories WHERE {where.sql}", where.params)
+        rows = self.execute("SELECT id FROM memories ORDER BY id")
         self.execute("ROLLBACK")
 
-        return found
+        return [key for (key,) in rows]

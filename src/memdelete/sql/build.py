@@ -8,7 +8,7 @@ text. Nothing here decides anything; the rooms of statements visit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 from sqlglot import exp
 
@@ -16,7 +16,7 @@ from ..errors import StoreError, Unsupported
 from ..questions import Selection, Site, Staged, Targets
 from ..schema import LiveTable
 from .compile import Condition, condition, dead_condition, live_condition
-from .render import Paramstyle, Statement, identifier, render
+from .render import Expression, Paramstyle, Result, Statement, identifier, render
 from ..memories import Truth
 
 
@@ -33,6 +33,7 @@ __all__ = [
     "insert",
     "keys_match",
     "member",
+    "number_in",
     "ordered",
     "picked",
     "say",
@@ -56,7 +57,7 @@ class Speech(Protocol):
     def paramstyle(self) -> Paramstyle: ...
 
 
-def say(speech: Speech, tree: exp.Expression, params: Mapping[str, object] | None = None) -> Statement:
+def say(speech: Speech, tree: Expression, params: Mapping[str, object] | None = None) -> Statement:
     """
     *tree* as the driver takes it, by way of the guard.
     """
@@ -109,7 +110,7 @@ def _table(name: str, schema: str | None, alias: str | None) -> exp.Table:
 
 
 def select(
-    expressions: Iterable[exp.Expression], source: exp.Table, *wheres: exp.Expression
+    expressions: Iterable[Expression], source: exp.Table | exp.Subquery, *wheres: Expression
 ) -> exp.Select:
     """
     ``SELECT expressions FROM source WHERE every one of wheres``.
@@ -119,15 +120,22 @@ def select(
     return found.where(*wheres, copy=False) if wheres else found
 
 
-def counted(source: exp.Table | exp.Subquery, *wheres: exp.Expression) -> exp.Select:
+def counted(source: exp.Table | exp.Subquery, *wheres: Expression) -> exp.Select:
     """
     ``SELECT COUNT(*) FROM source WHERE every one of wheres``.
     """
     return select([exp.Count(this=exp.Star(), big_int=True)], source, *wheres)
 
 
+def number_in(result: Result) -> int:
+    """
+    The one number that a count came back with.
+    """
+    return int(cast("int", result.rows[0][0]))
+
+
 def ordered(
-    tree: exp.Select, columns: Iterable[exp.Expression], speech: Speech, *, desc: bool = False
+    tree: exp.Select, columns: Iterable[Expression], speech: Speech, *, desc: bool = False
 ) -> exp.Select:
     """
     *tree* in the order of *columns*.
@@ -147,7 +155,7 @@ def across(tree: exp.Select, other: exp.Table) -> exp.Select:
     return tree
 
 
-def assign(values: Mapping[str, exp.Expression]) -> list[exp.Expression]:
+def assign(values: Mapping[str, Expression]) -> list[Expression]:
     """
     The assignments of an UPDATE.
     """
@@ -158,7 +166,7 @@ def assign(values: Mapping[str, exp.Expression]) -> list[exp.Expression]:
 
 
 def update(
-    source: exp.Table, values: Mapping[str, exp.Expression], where: exp.Expression
+    source: exp.Table, values: Mapping[str, Expression], where: Expression
 ) -> exp.Update:
     """
     ``UPDATE source SET values WHERE where``; here too the condition cannot be left out.
@@ -166,14 +174,14 @@ def update(
     return exp.Update(this=source, expressions=assign(values), where=exp.Where(this=where))
 
 
-def insert(into: exp.Table, columns: Sequence[str], source: exp.Expression) -> exp.Insert:
+def insert(into: exp.Table, columns: Sequence[str], source: Expression) -> exp.Insert:
     """
     ``INSERT INTO into (columns) source``.
     """
     return exp.Insert(this=exp.Schema(this=into, expressions=[identifier(name) for name in columns]), expression=source)
 
 
-def delete(source: exp.Table, where: exp.Expression) -> exp.Delete:
+def delete(source: exp.Table, where: Expression) -> exp.Delete:
     """
     ``DELETE FROM source WHERE where``; there is no way here to leave the condition out.
     """
@@ -202,7 +210,7 @@ def alias(live: LiveTable) -> str | None:
     return found.name if found is not None and found.type.upper() == "INTEGER" else None
 
 
-def tie_value(site: Site, relation: str) -> exp.Expression:
+def tie_value(site: Site, relation: str) -> Expression:
     """
     What a row-tied sidecar knows a memory by: the hidden rowid, or the key itself.
     """
@@ -240,7 +248,7 @@ def where(selection: Selection, prefix: str = "") -> Condition:
     return Condition(exp.and_(*trees, copy=False), params)
 
 
-def _view(selection: Selection, dialect: str) -> exp.Expression | None:
+def _view(selection: Selection, dialect: str) -> Expression | None:
     collection = selection.site.collection
     match selection.include:
         case "live":
@@ -268,7 +276,7 @@ def picked(targets: Targets, what: str, prefix: str = "t") -> tuple[exp.Select, 
         return select([column(name, each) for each in columns], staging(site)), {}
     found = where(targets, prefix)
     relation = collection.table
-    trees: list[exp.Expression]
+    trees: list[Expression]
     match what:
         case "keys":
             trees = [column(relation, each) for each in collection.key]
@@ -280,7 +288,7 @@ def picked(targets: Targets, what: str, prefix: str = "t") -> tuple[exp.Select, 
     return select(trees, table(site, relation), found.expression), dict(found.params)
 
 
-def member(targets: Targets, prefix: str = "t") -> tuple[exp.Expression, dict[str, object]]:
+def member(targets: Targets, prefix: str = "t") -> tuple[Expression, dict[str, object]]:
     """
     The condition, on the site's own table, that a row is one of the targets.
     """
@@ -298,14 +306,14 @@ def member(targets: Targets, prefix: str = "t") -> tuple[exp.Expression, dict[st
     return each_of(keys[0] if len(keys) == 1 else exp.Tuple(expressions=keys), inner), params
 
 
-def each_of(value: exp.Expression, inner: exp.Select) -> exp.In:
+def each_of(value: Expression, inner: exp.Select) -> exp.In:
     """
     ``value IN (inner)``.
     """
     return exp.In(this=value, query=exp.Subquery(this=inner))
 
 
-def keys_match(site: Site, left: str, right: str, *, staged: bool) -> list[exp.Expression]:
+def keys_match(site: Site, left: str, right: str, *, staged: bool) -> list[Expression]:
     """
     The equalities of the key between *left*, a table or bin, and *right* (*staged*: ``k0`` …).
     """

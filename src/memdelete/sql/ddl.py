@@ -200,10 +200,10 @@ def _follow(wanted: _Wanted, live: LiveTable | None, place: str) -> Iterator[Sta
             if live.column(found.name) is None:
                 yield Statement(f"ALTER TABLE {name} ADD COLUMN {_defined(found)}")
     present = {index.name for index in live.indexes} if live is not None else set()
-    for columns in wanted.indexes:
-        index = f"{wanted.name}_{'_'.join(columns)}"
+    for keyed_by in wanted.indexes:
+        index = f"{wanted.name}_{'_'.join(keyed_by)}"
         if index not in present:
-            on = f"{quoted(wanted.name)} ({', '.join(map(quoted, columns))})"
+            on = f"{quoted(wanted.name)} ({', '.join(map(quoted, keyed_by))})"
             yield Statement(f"CREATE INDEX IF NOT EXISTS {place}.{quoted(index)} ON {on}")
     if wanted.name == META and live is None:
         for key, value in (

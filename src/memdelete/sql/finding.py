@@ -7,6 +7,7 @@ Preview and delete ask these same questions of the same selection, so that they 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import assert_never, cast
 
 from sqlglot import exp
 
@@ -37,6 +38,7 @@ from .build import (
     counted,
     each_of,
     member,
+    number_in,
     ordered,
     picked,
     say,
@@ -46,7 +48,7 @@ from .build import (
     where,
 )
 from .compile import columns_read, live_condition, tag_image
-from .render import Result, Statement, identifier
+from .render import Expression, Result, Statement, identifier
 
 
 __all__ = [
@@ -100,7 +102,7 @@ def find(asked: Find, speech: Speech) -> Generator[Statement, Result, Sequence[F
     filters = [selection.filter]
     filters += [each for each in (selection.scope, selection.protect) if each is not None]
     reads = dict.fromkeys(name for each in filters for name in columns_read(each, collection))
-    trees: list[exp.Expression] = [column(relation, name) for name in collection.key]
+    trees: list[Expression] = [column(relation, name) for name in collection.key]
     trees.append(column(relation, collection.hash) if collection.hash else exp.null())
     trees += [column(relation, name) for name in reads]
     image = tag_image(collection, dialect=speech.dialect, relation=relation)
@@ -185,7 +187,7 @@ def count_tie(asked: CountTie, speech: Speech) -> Generator[Statement, Result, i
         case Vectors():
             name, key = vectors_present(site, sidecar)
             inner, params = picked(targets, "row")
-            condition: exp.Expression = each_of(column(name, key), inner)
+            condition: Expression = each_of(column(name, key), inner)
         case FullText():
             name, key = f"{sidecar.table}_docsize", "id"
             if not site.schema.has(name):
@@ -200,6 +202,8 @@ def count_tie(asked: CountTie, speech: Speech) -> Generator[Statement, Result, i
             condition, params = holds_reference(sidecar, targets, name)
         case Ledger():
             return 0
+        case _:
+            assert_never(sidecar)
 
     return (
         yield from _number(speech, counted(table(site, name), condition), params)
@@ -246,11 +250,12 @@ def still(asked: Still, speech: Speech) -> Generator[Statement, Result, int]:
 
 def tied(
     sidecar: Edges | Rows, targets: Targets, relation: str
-) -> tuple[exp.Expression, dict[str, object]]:
+) -> tuple[Expression, dict[str, object]]:
     """
     The condition, on the sidecar's table, that one of its ends is a target.
     """
-    trees, params = [], {}
+    trees: list[Expression] = []
+    params: dict[str, object] = {}
     for number, end in enumerate(sidecar.ends):
         inner, found = binding(end.by, targets.site, f"e{number}", targets)
         params |= found
@@ -259,7 +264,7 @@ def tied(
     return exp.or_(*trees, copy=False), params
 
 
-def memory_end(end: End, relation: str) -> Iterator[exp.Expression]:
+def memory_end(end: End, relation: str) -> Iterator[Expression]:
     """
     The condition that the end holds a memory at all, where the table says so by row.
     """
@@ -292,7 +297,7 @@ def array_items(relation: str, name: str) -> exp.Table:
 
 def holds_reference(
     sidecar: References, targets: Targets, relation: str
-) -> tuple[exp.Expression, dict[str, object]]:
+) -> tuple[Expression, dict[str, object]]:
     """
     The condition, on the referring table, that its array has a target in it.
     """
@@ -319,18 +324,20 @@ def key_of(values: Sequence[object]) -> KeyValue:
     """
     A key as receipts say it: a tuple only where the key has several columns.
     """
-    return tuple(values) if len(values) > 1 else values[0]  # type: ignore[return-value]
+    key = cast("tuple[str | int, ...]", tuple(values))
+
+    return key if len(key) > 1 else key[0]
 
 
 # --- small things ---------------------------------------------------------------------------
 
 
 def _number(
-    speech: Speech, tree: exp.Expression, params: Mapping[str, object]
+    speech: Speech, tree: Expression, params: Mapping[str, object]
 ) -> Generator[Statement, Result, int]:
     result = yield say(speech, tree, params)
 
-    return int(result.rows[0][0])  # type: ignore[call-overload,no-any-return]
+    return number_in(result)
 
 
 def _many(targets: Targets, speech: Speech) -> Generator[Statement, Result, int]:
@@ -360,10 +367,10 @@ def _readable(site: Site, row: Mapping[str, object]) -> Mapping[str, object]:
     collection, found = site.collection, dict(row)
     if "tags" in found and collection.tags is not None:
         tags = collection.tags.decode(found["tags"])
-        found["tags"] = "unreadable" if tags is UNKNOWN else ", ".join(sorted(tags))  # type: ignore[arg-type]
+        found["tags"] = "unreadable" if tags is UNKNOWN else ", ".join(sorted(tags))
     if "created_at" in found:
         at = collection.times["created_at"].decode(found["created_at"])
-        found["created_at"] = None if at is None else "unreadable" if at is UNKNOWN else at.isoformat()  # type: ignore[union-attr]
+        found["created_at"] = None if at is None else "unreadable" if at is UNKNOWN else at.isoformat()
     if isinstance(found.get("content"), str):
         text = " ".join(str(found["content"]).split())
         found["content"] = text if len(text) <= 60 else f"{text[:59]}…"  # noqa: PLR2004 - a line

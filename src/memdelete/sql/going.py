@@ -7,7 +7,7 @@ expected. The bin is filled by `INSERT … SELECT`, so nothing is lost on a way 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 
 from sqlglot import exp, parse_one
 
@@ -38,6 +38,7 @@ from .build import (
     insert,
     keys_match,
     member,
+    number_in,
     picked,
     say,
     select,
@@ -51,7 +52,7 @@ from .build import (
 from .compile import live_condition
 from .ddl import META, bin_columns, staging_tables, tie_bin, tie_columns
 from .finding import array_items, count_tie, holds_reference, memory_end, tied
-from .render import Result, Statement, identifier, parameter
+from .render import Expression, Result, Statement, identifier, parameter
 
 
 __all__ = [
@@ -90,7 +91,7 @@ def stage(asked: Stage, speech: Speech) -> Changing:
         )
         conditions.append(exp.not_(exp.Exists(this=image)))
     keys = [f"k{number}" for number in range(len(collection.key))]
-    trees: list[exp.Expression] = [column(relation, name) for name in collection.key]
+    trees: list[Expression] = [column(relation, name) for name in collection.key]
     trees.append(column(relation, collection.hash) if collection.hash else exp.null())
     trees.append(tie_value(site, relation))
     tree = insert(
@@ -146,7 +147,7 @@ def archive_tie(asked: ArchiveTie, speech: Speech) -> Changing:
     Copy what hangs on the targets to the sidecar's own bin.
     """
     site, sidecar = asked.targets.site, asked.sidecar
-    marks = {"operation": asked.operation, "at": to_micros(asked.at)}
+    marks: dict[str, object] = {"operation": asked.operation, "at": to_micros(asked.at)}
     match sidecar:
         case Vectors() | FullText():
             if not tie_columns(site, sidecar):
@@ -240,7 +241,7 @@ def rewritten(asked: Rewritten, speech: Speech) -> Changing:
     tree = counted(table(site, relation), condition, exp.not_(exp.Exists(this=image)))
     result = yield say(speech, tree, params | {"operation": asked.operation})
 
-    return int(result.rows[0][0])  # type: ignore[call-overload,no-any-return]
+    return number_in(result)
 
 
 def append(asked: Append, speech: Speech) -> Changing:
@@ -268,14 +269,14 @@ def append(asked: Append, speech: Speech) -> Changing:
     return changed
 
 
-def differs(targets: Targets, left: str, right: str) -> exp.Expression:
+def differs(targets: Targets, left: str, right: str) -> Expression:
     """
     Whether two rows differ in any column but the marks of a soft delete, bit for bit as text.
     """
     site = targets.site
     passed = unmarked(targets)
     kept = site.schema.tables[site.bin]
-    trees = []
+    trees: list[Expression] = []
     for found in site.table.columns:
         # A column that came since the image was taken tells nothing of a change.
         if found.name in passed or found.generated or kept.column(found.name) is None:
@@ -310,7 +311,7 @@ def own_columns(columns: tuple[LiveColumn, ...]) -> list[str]:
 
 
 def _archive_by_row(
-    asked: ArchiveTie, sidecar: Vectors | FullText, speech: Speech, marks: Mapping[str, object]
+    asked: ArchiveTie, sidecar: Vectors | FullText, speech: Speech, marks: dict[str, object]
 ) -> Changing:
     site = asked.targets.site
     own = [found.name for found in tie_columns(site, sidecar)]
@@ -336,7 +337,7 @@ def _archive_by_row(
 
 
 def _archive_edges(
-    asked: ArchiveTie, sidecar: Edges | Rows, speech: Speech, marks: Mapping[str, object]
+    asked: ArchiveTie, sidecar: Edges | Rows, speech: Speech, marks: dict[str, object]
 ) -> Changing:
     site = asked.targets.site
     live = site.schema.tables[sidecar.table]
@@ -364,7 +365,7 @@ def _archive_edges(
     return (yield say(speech, tree, params | marks)).changed
 
 
-def _end_there(targets: Targets, end: End, relation: str, speech: Speech) -> exp.Expression:
+def _end_there(targets: Targets, end: End, relation: str, speech: Speech) -> Expression:
     site, collection = targets.site, targets.site.collection
     held = collection.hash if end.by == "hash" else collection.key[0]
     live = live_condition(collection, dialect=speech.dialect, relation="there")
@@ -378,14 +379,14 @@ def _end_there(targets: Targets, end: End, relation: str, speech: Speech) -> exp
     return exp.and_(exp.Exists(this=found), *memory_end(end, relation), copy=False)
 
 
-def _flag(condition: exp.Expression) -> exp.Expression:
+def _flag(condition: Expression) -> Expression:
     return exp.Case(
         ifs=[exp.If(this=condition, true=exp.Literal.number(1))], default=exp.Literal.number(0)
     )
 
 
 def _archive_references(
-    asked: ArchiveTie, sidecar: References, speech: Speech, marks: Mapping[str, object]
+    asked: ArchiveTie, sidecar: References, speech: Speech, marks: dict[str, object]
 ) -> Changing:
     site, targets = asked.targets.site, asked.targets
     relation = sidecar.table
@@ -421,7 +422,7 @@ def _remove_references(targets: Targets, sidecar: References, speech: Speech) ->
     return (yield say(speech, tree, params)).changed
 
 
-def _array_of(relation: str, name: str, condition: exp.Expression) -> exp.Expression:
+def _array_of(relation: str, name: str, condition: Expression) -> Expression:
     grouped = exp.JSONArrayAgg(this=column("item", "value"))
     found = select([grouped], array_items(relation, name), condition)
 
@@ -479,7 +480,7 @@ def _reserve(targets: Targets, speech: Speech) -> Changing:
     )
     result = yield say(speech, tree)
 
-    return int(result.rows[0][0])  # type: ignore[call-overload,no-any-return]
+    return number_in(result)
 
 
 def _advance(targets: Targets, speech: Speech, last: int) -> Generator[Statement, Result, None]:
@@ -492,13 +493,13 @@ def _marks() -> list[str]:
     return ["memdelete_rowid", "memdelete_operation", "memdelete_at"]
 
 
-def _exact(found: LiveColumn, side: exp.Expression) -> exp.Expression:
+def _exact(found: LiveColumn, side: Expression) -> Expression:
     if found.collation in (None, "BINARY"):
         return side
 
     return exp.Collate(this=side, expression=exp.Var(this="BINARY"))
 
 
-def _spelled(text: str, speech: Speech) -> exp.Expression:
+def _spelled(text: str, speech: Speech) -> Expression:
     return parse_one(text, dialect=speech.dialect)
 

@@ -4,7 +4,7 @@ The journal: one row per operation, written in the same transaction as what it t
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -82,7 +82,13 @@ def _entry(row: Sequence[object]) -> Entry:
         verb=verb,  # type: ignore[arg-type]  # only `record` writes it
         state=str(state),
         store=str(store),
-        scope=None if scope is None else parse_json(str(scope)),
-        report=parse_json(str(report)),
+        scope=None if scope is None else _object(scope),
+        report=_object(report),
         at=from_micros(int(at)),  # type: ignore[arg-type,call-overload]
     )
+
+
+def _object(text: object) -> Mapping[str, object]:
+    found = parse_json(str(text))
+
+    return found if isinstance(found, Mapping) else {}

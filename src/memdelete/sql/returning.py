@@ -39,6 +39,7 @@ from .build import (
     hidden,
     insert,
     keys_match,
+    number_in,
     ordered,
     say,
     select,
@@ -52,7 +53,7 @@ from .compile import live_condition
 from .ddl import staging_tables, tie_bin, tie_columns
 from .finding import key_of, memory_end, vectors_present
 from .going import differs, own_columns, unmarked
-from .render import Result, Statement, parameter
+from .render import Expression, Result, Statement, parameter
 
 
 __all__ = [
@@ -90,7 +91,7 @@ def stage_bin(asked: StageBin, speech: Speech) -> Changing:
         params["operation"] = asked.operation
     keys = [f"k{number}" for number in range(len(collection.key))]
     tie = "memdelete_rowid" if hidden(site.table) else collection.key[0]
-    trees: list[exp.Expression] = [column(site.bin, name) for name in collection.key]
+    trees: list[Expression] = [column(site.bin, name) for name in collection.key]
     trees.append(column(site.bin, collection.hash) if collection.hash else exp.null())
     trees += [column(site.bin, name) for name in (tie, "rowid", "memdelete_operation")]
     tree = insert(
@@ -143,13 +144,13 @@ def put_back_rows(asked: PutBackRows, speech: Speech) -> Changing:
     if marks:
         in_place = each_of_keys(site, relation)
         sets = {mark: exp.Subquery(this=_imaged(site, relation, mark)) for mark in marks}
-        tree = update(table(site, relation), sets, in_place)  # type: ignore[arg-type]
+        tree = update(table(site, relation), sets, in_place)
         unmarked_count = (yield say(speech, tree)).changed
     kept = site.schema.tables[site.bin]
     own = [name for name in own_columns(site.table.columns) if kept.column(name) is not None]
     rowid = hidden(site.table)
     spare = rowid if rowid and rowid != alias(site.table) and alias(site.table) is None else None
-    trees: list[exp.Expression] = [column("image", name) for name in own]
+    trees: list[Expression] = [column("image", name) for name in own]
     trees += [_free_rowid(site, relation, spare, "image")] if spare else []
     absent = exp.not_(
         exp.Exists(
@@ -231,6 +232,7 @@ def discard(asked: Discard, speech: Speech) -> Changing:
     """
     site = asked.site
     name = staging_name(site)
+    condition: Expression
     if asked.of_table:
         condition = exp.Exists(
             this=select(
@@ -253,7 +255,7 @@ def discard_tie(asked: DiscardTie, speech: Speech) -> Changing:
     name = tie_bin(sidecar)
     if site.schema.table(name) is None:
         return 0
-    claimed: exp.Expression
+    claimed: Expression
     match sidecar:
         case Vectors() | FullText():
             tie = "memdelete_rowid" if hidden(site.table) else site.collection.key[0]
@@ -291,7 +293,7 @@ def discard_tie(asked: DiscardTie, speech: Speech) -> Changing:
 # --- why a row cannot come back -------------------------------------------------------------
 
 
-def _grounds(asked: Refuse, speech: Speech) -> Iterator[tuple[exp.Expression, str]]:
+def _grounds(asked: Refuse, speech: Speech) -> Iterator[tuple[Expression, str]]:
     site = asked.site
     if asked.absent:
         yield (
@@ -337,7 +339,7 @@ def _unstage(site: Site, rowids: Sequence[object], speech: Speech) -> Iterator[S
         yield say(speech, delete(staging(site), condition), marks)
 
 
-def _image(site: Site, *wheres: exp.Expression) -> list[exp.Expression]:
+def _image(site: Site, *wheres: Expression) -> list[Expression]:
     return [exp.EQ(this=column("image", "rowid"), expression=column("staged", "b")), *wheres]
 
 
@@ -353,7 +355,7 @@ def _other_at_key(site: Site, speech: Speech) -> exp.Select:
     collection = site.collection
     found = _there(site)
     live = live_condition(collection, dialect=speech.dialect, relation="there")
-    grounds: list[exp.Expression] = [live if live is not None else exp.true()]
+    grounds: list[Expression] = [live if live is not None else exp.true()]
     if collection.hash:
         grounds.append(
             exp.NullSafeNEQ(
@@ -450,7 +452,7 @@ def _same_unique(site: Site, index: LiveIndex) -> exp.Select:
     )
 
 
-def _other_key(site: Site, relation: str) -> exp.Expression:
+def _other_key(site: Site, relation: str) -> Expression:
     return exp.paren(
         exp.or_(
             *(
@@ -480,7 +482,7 @@ def _rowid_tied(site: Site) -> bool:
 # --- how each thing comes back --------------------------------------------------------------
 
 
-def each_of_keys(site: Site, relation: str) -> exp.Expression:
+def each_of_keys(site: Site, relation: str) -> Expression:
     """
     The condition, on the site's table, that a row's key is staged.
     """
@@ -500,7 +502,7 @@ def _imaged(site: Site, relation: str, name: str) -> exp.Select:
     )
 
 
-def _free_rowid(site: Site, name: str, rowid: str, relation: str) -> exp.Expression:
+def _free_rowid(site: Site, name: str, rowid: str, relation: str) -> Expression:
     taken = select(
         [_ONE.copy()],
         table(site, name, "holder"),
@@ -537,14 +539,14 @@ def _put_back_vectors(site: Site, sidecar: Vectors, speech: Speech) -> Changing:
         _staged_row(site, "image"),
         exp.not_(exp.Exists(this=present.copy())),
     )
-    came = int((yield say(speech, number)).rows[0][0])  # type: ignore[call-overload]
+    came = number_in((yield say(speech, number)))
     yield say(speech, tree)
     yield say(speech, delete(table(site, bin_name), _staged_row(site, bin_name)))
 
     return came
 
 
-def _vector(type_: str, value: exp.Expression) -> exp.Expression:
+def _vector(type_: str, value: Expression) -> Expression:
     kind = type_.split("[")[0].strip().lower()
     if "[" in type_ and kind in {"int8", "bit"}:
         return exp.func(f"vec_{kind}", value, dialect="sqlite")
@@ -552,7 +554,7 @@ def _vector(type_: str, value: exp.Expression) -> exp.Expression:
     return value
 
 
-def _staged_row(site: Site, relation: str) -> exp.Expression:
+def _staged_row(site: Site, relation: str) -> Expression:
     return exp.Exists(
         this=select(
             [_ONE.copy()],
@@ -621,7 +623,7 @@ def _put_back_edges(
     rowid = hidden(live)
     spare = rowid if rowid and alias(live) is None else None
 
-    def candidate(relation: str) -> exp.Expression:
+    def candidate(relation: str) -> Expression:
         touching = [
             exp.and_(
                 each_of(
@@ -643,7 +645,7 @@ def _put_back_edges(
         held = exp.EQ(this=column(relation, "memdelete_held"), expression=_ONE.copy())
         return exp.and_(exp.paren(exp.or_(*touching)), exp.paren(exp.or_(ours, held)), copy=False)
 
-    def ready(relation: str) -> exp.Expression:
+    def ready(relation: str) -> Expression:
         return exp.and_(
             *(
                 exp.paren(
@@ -660,7 +662,7 @@ def _put_back_edges(
             copy=False,
         )
 
-    trees: list[exp.Expression] = [column("image", name) for name in own]
+    trees: list[Expression] = [column("image", name) for name in own]
     trees += [_free_rowid(site, sidecar.table, spare, "image")] if spare else []
     source = select(trees, table(site, bin_name, "image"), candidate("image"), ready("image"))
     ordered(source, [column("image", "memdelete_rowid")], speech)
@@ -675,7 +677,7 @@ def _put_back_edges(
     return came, (yield say(speech, waiting)).changed
 
 
-def _alive(site: Site, by: str, value: exp.Expression, speech: Speech) -> exp.Select:
+def _alive(site: Site, by: str, value: Expression, speech: Speech) -> exp.Select:
     collection = site.collection
     live = live_condition(collection, dialect=speech.dialect, relation="there")
 
@@ -792,6 +794,6 @@ def _woven(text: object, items: Sequence[object], order: Sequence[object]) -> st
     return write_json(found)
 
 
-def _not_held(sidecar: Sidecar, name: str) -> Iterator[exp.Expression]:
+def _not_held(sidecar: Sidecar, name: str) -> Iterator[Expression]:
     if isinstance(sidecar, Edges | Rows):
         yield exp.NEQ(this=column(name, "memdelete_held"), expression=_ONE.copy())

@@ -138,14 +138,15 @@ def searched(site: Site, name: str, op: str, wanted: Wanted, *, holds: bool) -> 
     stored = site.column(name)
     text = _folded(site, stored) if wanted.fold else stored
     value = site.bind(wanted.one if op != "glob" else lambda leaf: _glob(str(wanted.one(leaf))))
-    # As bytes, so that a NUL in the stored text does not end it.
+    # As bytes, so that a NUL in the stored text does not end it; of no bytes at all, functions
+    # make NULL.
     match op:
         case "contains":
-            found = "instr(CAST(:c AS BLOB), CAST(:p AS BLOB)) > 0"
+            found = "coalesce(instr(CAST(:c AS BLOB), CAST(:p AS BLOB)), 0) > 0"
         case "startswith":
-            found = "substr(CAST(:c AS BLOB), 1, length(CAST(:p AS BLOB))) = CAST(:p AS BLOB)"
+            found = "substr(CAST(:c AS BLOB), 1, length(CAST(:p AS BLOB))) IS CAST(:p AS BLOB)"
         case "endswith":
-            found = "substr(CAST(:c AS BLOB), -length(CAST(:p AS BLOB))) = CAST(:p AS BLOB)"
+            found = "substr(CAST(:c AS BLOB), -length(CAST(:p AS BLOB))) IS CAST(:p AS BLOB)"
         case _:
             found = ":c GLOB :p"
     fact = say(found, c=text, p=value)
