@@ -68,12 +68,14 @@ def copies(seed: tuple[Path, str], tmp_path: Path) -> Iterator[Callable[[], Path
         made.append(shutil.copy(seed[0], tmp_path / f"{len(made)}.db"))
         return Path(made[-1])
 
-    yield copy
+    return copy
 
 
 def _everything(path: Path) -> object:
     with eyes(path, vectors=False) as rows:
-        ours = rows("SELECT name FROM sqlite_schema WHERE name LIKE 'memdelete%' AND type = 'table'")
+        ours = rows(
+            "SELECT name FROM sqlite_schema WHERE name LIKE 'memdelete%' AND type = 'table'"
+        )
         told = {name: rows(f'SELECT * FROM "{name}"') for (name,) in ours}  # type: ignore[str-bytes-safe]
 
     return whole(path, vectors=False, aside=()), told

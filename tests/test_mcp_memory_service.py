@@ -49,7 +49,10 @@ FILTERS: list[tuple[Filter, str]] = [
     ),
     (Between("2024-03-01", "2024-09-01"), "created_at >= 1709251200 AND created_at < 1725148800"),
     (field("content").contains("alpha"), "instr(content, 'alpha') > 0"),
-    (After("2024-01-01") & ~Tags(any=["pinned"]), f"created_at > 1704067200 AND NOT {TAG.format('pinned')}"),
+    (
+        After("2024-01-01") & ~Tags(any=["pinned"]),
+        f"created_at > 1704067200 AND NOT {TAG.format('pinned')}",
+    ),
     (Everything(), "1"),
 ]
 
@@ -75,7 +78,9 @@ def memories(path: Path) -> Iterator[Deleter]:
 
 def _selected(path: Path, sql: str) -> list[str]:
     with eyes(path) as rows:
-        found = rows(f"SELECT content_hash FROM memories WHERE deleted_at IS NULL AND ({sql}) ORDER BY id")
+        found = rows(
+            f"SELECT content_hash FROM memories WHERE deleted_at IS NULL AND ({sql}) ORDER BY id"
+        )
 
     return [str(row[0]) for row in found]
 
@@ -100,6 +105,10 @@ def test_the_filters_grow(path: Path) -> None:
 @pytest.mark.parametrize("mode", ["soft", "archive", "hard"])
 @pytest.mark.parametrize(("what", "sql"), FILTERS, ids=[str(what) for what, _ in FILTERS])
 class TestDeleting:
+    """
+    Each mode with each of the ten filters.
+    """
+
     def test_exactly_these(self, path: Path, memories: Deleter, what, sql, mode: Mode) -> None:
         """
         Preview and delete take what hand-written SQL selects, and each table loses what was said.
@@ -116,24 +125,32 @@ class TestDeleting:
         assert set(left).isdisjoint(expected)
         assert 290 - len(expected) == len(left)
         lost = {name: before[name] - after[name] for name in before if before[name] != after[name]}
-        said = {name.replace("_fts", "_fts_docsize"): count for name, count in receipt.tables.items()}
+        said = {
+            name.replace("_fts", "_fts_docsize"): count for name, count in receipt.tables.items()
+        }
         if mode == "soft":
             del said["memories"]
         assert said == lost
 
-    def test_nothing_is_orphaned(self, path: Path, memories: Deleter, what, sql, mode: Mode) -> None:
+    def test_nothing_is_orphaned(
+        self, path: Path, memories: Deleter, what, sql, mode: Mode
+    ) -> None:
         """
         No vector or edge is left of what went, and a search finds none of it.
         """
         memories.delete(what, mode=mode)
         with eyes(path) as rows:
             live = "FROM memories WHERE deleted_at IS NULL"
-            assert [] == rows(f"SELECT rowid FROM memory_embeddings WHERE rowid NOT IN (SELECT id {live})")
+            assert [] == rows(
+                f"SELECT rowid FROM memory_embeddings WHERE rowid NOT IN (SELECT id {live})"
+            )
             assert [] == rows(
                 f"SELECT * FROM memory_graph WHERE source_hash NOT IN (SELECT content_hash {live})"
                 f" OR (relationship_type IS NOT 'has_entity' AND target_hash NOT IN (SELECT content_hash {live}))"
             )
-            assert [] == rows("SELECT id FROM memory_content_fts_docsize EXCEPT SELECT id FROM memories")
+            assert [] == rows(
+                "SELECT id FROM memory_content_fts_docsize EXCEPT SELECT id FROM memories"
+            )
             found = rows(
                 "SELECT count(*) FROM memory_content_fts f JOIN memories m ON m.id = f.rowid"
                 " WHERE memory_content_fts MATCH 'number' AND m.deleted_at IS NULL"
@@ -143,7 +160,9 @@ class TestDeleting:
         assert expected == found
         assert {"file": "ok", "memory_content_fts": "ok"} == checks(path)
 
-    def test_undo_gives_it_back_whole(self, path: Path, memories: Deleter, what, sql, mode: Mode) -> None:
+    def test_undo_gives_it_back_whole(
+        self, path: Path, memories: Deleter, what, sql, mode: Mode
+    ) -> None:
         """
         Undoing soft or archive gives the store back whole, vectors included.
         """
@@ -220,13 +239,19 @@ TYPED = "ALTER TABLE memory_graph ADD COLUMN relationship_type TEXT DEFAULT 'rel
 TOMB = "ALTER TABLE memories ADD COLUMN deleted_at REAL DEFAULT NULL"
 FTS = (
     "CREATE VIRTUAL TABLE memory_content_fts USING fts5(content, content='memories', content_rowid='id', tokenize='trigram')",
-    "CREATE TRIGGER memories_fts_ai AFTER INSERT ON memories BEGIN"
-    " INSERT INTO memory_content_fts(rowid, content) VALUES (new.id, new.content); END",
-    "CREATE TRIGGER memories_fts_au AFTER UPDATE ON memories BEGIN"
-    " DELETE FROM memory_content_fts WHERE rowid = old.id;"
-    " INSERT INTO memory_content_fts(rowid, content) VALUES (new.id, new.content); END",
-    "CREATE TRIGGER memories_fts_ad AFTER DELETE ON memories BEGIN"
-    " DELETE FROM memory_content_fts WHERE rowid = old.id; END",
+    (
+        "CREATE TRIGGER memories_fts_ai AFTER INSERT ON memories BEGIN"
+        " INSERT INTO memory_content_fts(rowid, content) VALUES (new.id, new.content); END"
+    ),
+    (
+        "CREATE TRIGGER memories_fts_au AFTER UPDATE ON memories BEGIN"
+        " DELETE FROM memory_content_fts WHERE rowid = old.id;"
+        " INSERT INTO memory_content_fts(rowid, content) VALUES (new.id, new.content); END"
+    ),
+    (
+        "CREATE TRIGGER memories_fts_ad AFTER DELETE ON memories BEGIN"
+        " DELETE FROM memory_content_fts WHERE rowid = old.id; END"
+    ),
 )
 STORE = "ALTER TABLE memories ADD COLUMN store TEXT DEFAULT 'default'"
 PENDING = "ALTER TABLE memories ADD COLUMN embedding_pending INTEGER NOT NULL DEFAULT 0"
@@ -242,7 +267,17 @@ VARIANTS = {
     "9.2.1": [BASE, TOMB, VEC.format(""), GRAPH, TYPED],
     "10.8": [BASE, TOMB, VEC.format(""), GRAPH, TYPED, *FTS],
     "11": [BASE, TOMB, STORE, VEC.format(", store TEXT partition key"), GRAPH, TYPED, *FTS],
-    "12.0": [BASE, TOMB, STORE, PENDING, VEC.format(", store TEXT partition key"), GRAPH, TYPED, *FTS, EVENTS],
+    "12.0": [
+        BASE,
+        TOMB,
+        STORE,
+        PENDING,
+        VEC.format(", store TEXT partition key"),
+        GRAPH,
+        TYPED,
+        *FTS,
+        EVENTS,
+    ],
     "12.0 without vectors": [BASE, TOMB, STORE, PENDING, GRAPH, TYPED, *FTS, EVENTS],
 }
 
@@ -255,7 +290,12 @@ def _older(path: Path, statements: list[str]) -> Path:
         for number in range(1, 9):
             rows(
                 "INSERT INTO memories (content_hash, content, tags, created_at) VALUES (?, ?, ?, ?)",
-                (f"h{number}", f"text number {number}", ("a, b", "ab", "", None)[number % 4], number * 1e6),
+                (
+                    f"h{number}",
+                    f"text number {number}",
+                    ("a, b", "ab", "", None)[number % 4],
+                    number * 1e6,
+                ),
             )
             if any("vec0" in statement for statement in statements):
                 blob = bytes([0, 0, 128, 63]) * 3 + bytes([0, 0, 0, number])
@@ -264,13 +304,17 @@ def _older(path: Path, statements: list[str]) -> Path:
                 marks = ", ".join("?" * len(values))
                 rows(f"INSERT INTO memory_embeddings({columns}) VALUES ({marks})", values)
         if GRAPH in statements:
-            rows("INSERT INTO memory_graph (source_hash, target_hash, similarity, connection_types, created_at)"
-                 " VALUES ('h1', 'h2', 1, '[]', 0), ('h2', 'h5', 1, '[]', 0), ('h4', 'h5', 1, '[]', 0)")
+            rows(
+                "INSERT INTO memory_graph (source_hash, target_hash, similarity, connection_types, created_at)"
+                " VALUES ('h1', 'h2', 1, '[]', 0), ('h2', 'h5', 1, '[]', 0), ('h4', 'h5', 1, '[]', 0)"
+            )
         if TYPED in statements:
             rows("INSERT INTO memory_graph VALUES ('h3', 'h1', 1, '[]', NULL, 0, 'has_entity')")
         if EVENTS in statements:
-            rows("INSERT INTO sync_events (event_id, op, content_hash, payload, created_at)"
-                 " VALUES ('e', 'create', 'h1', '{}', 0)")
+            rows(
+                "INSERT INTO sync_events (event_id, op, content_hash, payload, created_at)"
+                " VALUES ('e', 'create', 'h1', '{}', 0)"
+            )
 
     return path
 
@@ -294,7 +338,11 @@ def test_every_variant(tmp_path: Path, variant: str) -> None:
         memories.delete(Hash("h1"), mode="hard")
         with eyes(path) as rows:
             left = rows("SELECT count(*) FROM memories")
-            entity = rows("SELECT count(*) FROM memory_graph WHERE target_hash = 'h1'") if TYPED in VARIANTS[variant] else [(1,)]
+            entity = (
+                rows("SELECT count(*) FROM memory_graph WHERE target_hash = 'h1'")
+                if TYPED in VARIANTS[variant]
+                else [(1,)]
+            )
 
     assert [(7,)] == left
     assert [(1,)] == entity

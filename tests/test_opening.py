@@ -60,6 +60,19 @@ def real(shared_dir, tmp_path):
     return copy
 
 
+def url_of(conninfo):
+    """
+    The URL of a server that listens in a folder.
+    """
+    said = require("psycopg").conninfo.conninfo_to_dict(conninfo)
+
+    return f"postgresql:///{said['dbname']}?host={said['host']}&user={said['user']}"
+
+
+def columns(live):
+    return [column.name for column in live.tables["notes"].columns]
+
+
 def matched(deleter):
     with deleter:
         return deleter.preview(Hash("a")).matched
@@ -102,7 +115,8 @@ def test_connections(name):
     connection = module.Connection(":memory:") if name == "apsw" else module.connect(":memory:")
     filled(connection)
 
-    assert 1 == matched(opening.open(connection, store=NOTES))
+    with opening.open(connection, store=NOTES) as memories:
+        assert ["id", "sha", "body"] == columns(memories.backend.introspect())
     assert 2 == connection.execute("SELECT count(*) FROM notes").fetchone()[0]
     connection.close()
 
@@ -128,7 +142,8 @@ def test_duckdb_url(tmp_path):
     path = tmp_path / "notes.duckdb"
     filled(require("duckdb").connect(path)).close()
 
-    assert 1 == matched(opening.open(f"duckdb:///{path}", store=NOTES))
+    with opening.open(f"duckdb:///{path}", store=NOTES) as memories:
+        assert ["id", "sha", "body"] == columns(memories.backend.introspect())
     with pytest.raises(StoreError, match="this is a DuckDB file; pass duckdb:///"):
         opening.open(path, store=NOTES)
 
@@ -142,11 +157,16 @@ def test_postgres_url_and_connection(postgres_database):
         filled(connection)
     with psycopg.connect(postgres_database) as connection:
         deleters = [
-            opening.open(postgres_database, store=NOTES),
+            opening.open(url_of(postgres_database), store=NOTES),
             opening.open(connection, store=NOTES),
         ]
 
-        assert [1, 1] == [matched(deleter) for deleter in deleters]
+        assert [["id", "sha", "body"]] * 2 == [
+            columns(deleter.backend.introspect()) for deleter in deleters
+        ]
+        for deleter in deleters:
+            deleter.close()
+        assert not connection.closed
 
 
 @pytest.mark.parametrize(
@@ -313,12 +333,12 @@ def test_async_other_engines(tmp_path, postgres_database):
 
     async def main():
         found = []
-        for target in (f"duckdb:///{path}", postgres_database):
+        for target in (f"duckdb:///{path}", url_of(postgres_database)):
             async with await opening.open_async(target, store=NOTES) as memories:
-                found.append((await memories.preview(Hash("a"))).matched)
+                found.append(columns(await memories.backend.introspect()))
         return found
 
-    assert [1, 1] == asyncio.run(main())
+    assert [["id", "sha", "body"]] * 2 == asyncio.run(main())
 
 
 def test_async_connections_need_more_words():

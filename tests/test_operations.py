@@ -67,6 +67,10 @@ MODES: tuple[Mode, ...] = ("soft", "archive", "hard")
 
 
 class TestDelete:
+    """
+    What goes, what stays, and what is refused.
+    """
+
     @pytest.mark.parametrize("mode", MODES)
     def test_preview_is_the_delete(self, path: Path, memories: Deleter, mode: Mode) -> None:
         """
@@ -274,6 +278,10 @@ class TestDelete:
 
 
 class TestRestore:
+    """
+    What comes back, and why not.
+    """
+
     @pytest.mark.parametrize("mode", ["soft", "archive"])
     @pytest.mark.parametrize("what", [SOME, Everything(), Key(1), Hash("5feceb66ffc8")])
     def test_whole(self, path: Path, memories: Deleter, mode: Mode, what) -> None:
@@ -292,7 +300,9 @@ class TestRestore:
         assert {"file": "ok", "titles": "ok", "words": "ok"} == checks(path)
 
     @pytest.mark.parametrize("first", [0, 1])
-    @pytest.mark.parametrize("modes", [("soft", "archive"), ("archive", "soft"), ("archive", "archive")])
+    @pytest.mark.parametrize(
+        "modes", [("soft", "archive"), ("archive", "soft"), ("archive", "archive")]
+    )
     def test_whole_in_any_order(self, path: Path, memories: Deleter, first: int, modes) -> None:
         """
         Two deletes that share edges and references are undone in either order, whole.
@@ -514,6 +524,10 @@ class TestRestore:
 
 
 class TestPurge:
+    """
+    What goes for good.
+    """
+
     def test_age_is_of_the_deletion_and_strict(self, path: Path, memories: Deleter) -> None:
         """
         Purging counts from the deletion, not from the memory's birth, and the cutoff is strict.
@@ -577,6 +591,10 @@ class TestPurge:
 
 
 class TestPreview:
+    """
+    What is shown, and that nothing is written.
+    """
+
     def test_writes_nothing(self, path: Path, memories: Deleter) -> None:
         """
         A preview creates no table and no journal row, and leaves every byte as it was.
@@ -593,13 +611,15 @@ class TestPreview:
         [
             ("INSERT INTO notes (id, sha, body, labels) VALUES (50, 'x', 'y', '[\"t1\"]')", "came"),
             ("DELETE FROM notes WHERE id = 2", "gone"),
-            ("UPDATE notes SET labels = '[\"t1\", \"more\"]' WHERE id = 2", "changed"),
+            ('UPDATE notes SET labels = \'["t1", "more"]\' WHERE id = 2', "changed"),
             ("UPDATE notes SET labels = '[\"t2\"]' WHERE id = 2", "gone"),
             ("UPDATE notes SET sha = 'other' WHERE id = 2", "changed"),
         ],
     )
     @pytest.mark.parametrize("mode", MODES)
-    def test_stale(self, path: Path, memories: Deleter, change: str, group: str, mode: Mode) -> None:
+    def test_stale(
+        self, path: Path, memories: Deleter, change: str, group: str, mode: Mode
+    ) -> None:
         """
         A preview that no longer fits is refused, naming what came and went; nothing is changed.
         """
@@ -629,6 +649,10 @@ class TestPreview:
 
 
 class TestJournal:
+    """
+    What is remembered.
+    """
+
     def test_history(self, memories: Deleter) -> None:
         """
         The journal tells each operation with its actor and reason, newest first.
@@ -667,6 +691,10 @@ class TestJournal:
 
 
 class TestStandardLibrary:
+    """
+    The same by way of the standard library.
+    """
+
     @pytest.mark.parametrize("mode", ["soft", "archive"])
     def test_whole(self, plain: tuple[Path, Deleter], mode: Mode) -> None:
         """

@@ -11,7 +11,7 @@ import uuid
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from . import instants
 from .operations.delete import delete as _delete
@@ -38,8 +38,16 @@ __all__ = ["AsyncBin", "AsyncDeleter", "Bin", "Deleter"]
 T = TypeVar("T")
 
 
+class _Run(Protocol):
+    def __call__(self, talk: Talk[T], *, write: bool) -> T: ...
+
+
+class _RunAsync(Protocol):
+    async def __call__(self, talk: Talk[T], *, write: bool) -> T: ...
+
+
 class _Front:
-    def __init__(  # noqa: PLR0913 - the guards are its point
+    def __init__(
         self,
         store: Store,
         *,
@@ -76,7 +84,7 @@ class Deleter(_Front):
     never capped. *zone* reads naive times and bare dates. Not shared between threads.
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         backend: Backend,
         store: Store,
@@ -116,7 +124,7 @@ class Deleter(_Front):
 
         return self._run(talk, write=False)
 
-    def delete(  # noqa: PLR0913
+    def delete(
         self,
         what: Filter | Preview,
         *,
@@ -173,12 +181,12 @@ class Deleter(_Front):
 
         return self._run(talk, write=True)
 
-    def purge(  # noqa: PLR0913
+    def purge(
         self,
         *,
         older_than: str | timedelta | None = None,
         deleted_before: str | Moment | None = None,
-        filter: Filter | None = None,  # noqa: A002 - the field's own word
+        filter: Filter | None = None,
         collections: Sequence[str] | None = None,
         at_most: int | None = None,
         reason: str | None = None,
@@ -220,7 +228,7 @@ class Deleter(_Front):
         """
         The bin by itself: what lies in it can be purged without touching the store's tombstones.
         """
-        return Bin(self)
+        return Bin(self._desk, self._run, self.retention)
 
     def close(self) -> None:
         """
@@ -249,7 +257,7 @@ class AsyncDeleter(_Front):
     `Deleter`, awaited: the same verbs with the same arguments.
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         backend: AsyncBackend,
         store: Store,
@@ -289,7 +297,7 @@ class AsyncDeleter(_Front):
 
         return await self._run(talk, write=False)
 
-    async def delete(  # noqa: PLR0913
+    async def delete(
         self,
         what: Filter | Preview,
         *,
@@ -339,12 +347,12 @@ class AsyncDeleter(_Front):
 
         return await self._run(talk, write=True)
 
-    async def purge(  # noqa: PLR0913
+    async def purge(
         self,
         *,
         older_than: str | timedelta | None = None,
         deleted_before: str | Moment | None = None,
-        filter: Filter | None = None,  # noqa: A002 - the field's own word
+        filter: Filter | None = None,
         collections: Sequence[str] | None = None,
         at_most: int | None = None,
         reason: str | None = None,
@@ -385,7 +393,7 @@ class AsyncDeleter(_Front):
         """
         The bin by itself: what lies in it can be purged without touching the store's tombstones.
         """
-        return AsyncBin(self)
+        return AsyncBin(self._desk, self._run, self.retention)
 
     async def close(self) -> None:
         """
@@ -414,17 +422,18 @@ class Bin:
     The bin of a deleter: what was deleted and can come back.
     """
 
-    def __init__(self, deleter: Deleter) -> None:
-        self._deleter = deleter
+    def __init__(self, desk: Desk, run: _Run, retention: instants.Age) -> None:
+        self._desk = desk
+        self._run = run
+        self._retention = retention
 
     def preview(self, what: Filter, *, collections: Sequence[str] | None = None) -> Preview:
         """
         What of the bin the filter selects; ``deleted_at`` is the time of deletion there.
         """
-        front = self._deleter
-        talk = _preview(front._desk, what, collections=collections, binned=True)
+        talk = _preview(self._desk, what, collections=collections, binned=True)
 
-        return front._run(talk, write=False)
+        return self._run(talk, write=False)
 
     def restore(
         self, what: Filter, *, collections: Sequence[str] | None = None, strict: bool = False
@@ -432,9 +441,8 @@ class Bin:
         """
         Give back what the filter selects in the bin; tombstones of the product's own stay.
         """
-        front = self._deleter
         talk = _restore(
-            front._desk,
+            self._desk,
             what,
             operation=uuid.uuid4().hex,
             collections=collections,
@@ -442,32 +450,31 @@ class Bin:
             only_bin=True,
         )
 
-        return front._run(talk, write=True)
+        return self._run(talk, write=True)
 
     def purge(
         self,
         *,
         older_than: str | timedelta | None = None,
         deleted_before: str | Moment | None = None,
-        filter: Filter | None = None,  # noqa: A002 - the field's own word
+        filter: Filter | None = None,
         at_most: int | None = None,
     ) -> Receipt:
         """
         Remove for good from the bin alone; what is only marked in the store stays marked.
         """
-        front = self._deleter
         talk = _purge(
-            front._desk,
+            self._desk,
             operation=uuid.uuid4().hex,
             older_than=older_than,
             deleted_before=deleted_before,
             filter=filter,
-            retention=front.retention,
+            retention=self._retention,
             only_bin=True,
             at_most=at_most,
         )
 
-        return front._run(talk, write=True)
+        return self._run(talk, write=True)
 
 
 class AsyncBin:
@@ -475,17 +482,18 @@ class AsyncBin:
     `Bin`, awaited.
     """
 
-    def __init__(self, deleter: AsyncDeleter) -> None:
-        self._deleter = deleter
+    def __init__(self, desk: Desk, run: _RunAsync, retention: instants.Age) -> None:
+        self._desk = desk
+        self._run = run
+        self._retention = retention
 
     async def preview(self, what: Filter, *, collections: Sequence[str] | None = None) -> Preview:
         """
         What of the bin the filter selects; ``deleted_at`` is the time of deletion there.
         """
-        front = self._deleter
-        talk = _preview(front._desk, what, collections=collections, binned=True)
+        talk = _preview(self._desk, what, collections=collections, binned=True)
 
-        return await front._run(talk, write=False)
+        return await self._run(talk, write=False)
 
     async def restore(
         self, what: Filter, *, collections: Sequence[str] | None = None, strict: bool = False
@@ -493,9 +501,8 @@ class AsyncBin:
         """
         Give back what the filter selects in the bin; tombstones of the product's own stay.
         """
-        front = self._deleter
         talk = _restore(
-            front._desk,
+            self._desk,
             what,
             operation=uuid.uuid4().hex,
             collections=collections,
@@ -503,29 +510,28 @@ class AsyncBin:
             only_bin=True,
         )
 
-        return await front._run(talk, write=True)
+        return await self._run(talk, write=True)
 
     async def purge(
         self,
         *,
         older_than: str | timedelta | None = None,
         deleted_before: str | Moment | None = None,
-        filter: Filter | None = None,  # noqa: A002 - the field's own word
+        filter: Filter | None = None,
         at_most: int | None = None,
     ) -> Receipt:
         """
         Remove for good from the bin alone; what is only marked in the store stays marked.
         """
-        front = self._deleter
         talk = _purge(
-            front._desk,
+            self._desk,
             operation=uuid.uuid4().hex,
             older_than=older_than,
             deleted_before=deleted_before,
             filter=filter,
-            retention=front.retention,
+            retention=self._retention,
             only_bin=True,
             at_most=at_most,
         )
 
-        return await front._run(talk, write=True)
+        return await self._run(talk, write=True)

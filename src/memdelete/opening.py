@@ -277,14 +277,10 @@ def _file(path: Path, store: Store | None) -> tuple[Backend, Store]:
     try:
         live = plain.introspect()
         found = store or _recognised(live)
-        if not _needs_vec(found, live):
-            return plain, found
-    except BaseException:
-        plain.close()
-        raise
-    plain.close()
+    finally:
+        plain.close()  # and opened again by whoever works with it, in its own thread
 
-    return _with_vec(path), found
+    return (_with_vec(path) if _needs_vec(found, live) else plain), found
 
 
 def _recognised(live: LiveSchema) -> Store:

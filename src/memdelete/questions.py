@@ -548,4 +548,3 @@ class Recall(Question[Sequence[Entry]]):
     site: Site
     operation: str | None = None
     limit: int = 100
-

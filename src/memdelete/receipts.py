@@ -97,9 +97,7 @@ class Preview:
             "protected": self.protected,
             "view": self.view,
             "tables": dict(self.tables),
-            "sample": [
-                {name: _plain(value) for name, value in row.items()} for row in self.sample
-            ],
+            "sample": [{name: _plain(value) for name, value in row.items()} for row in self.sample],
             "filter": self.filter.to_dict(),
             "sql": dict(self.sql),
             "digest": self.digest,
@@ -264,7 +262,7 @@ class Restoration:
             f"  refused    {refusal.key!r}: {refusal.reason} {refusal.detail}".rstrip()
             for refusal in self.refused[:10]
         ]
-        lines += [f"  … {len(self.refused) - 10} more refused"] if len(self.refused) > 10 else []  # noqa: PLR2004
+        lines += [f"  … {len(self.refused) - 10} more refused"] if len(self.refused) > 10 else []
         lines += [f"  incomplete {name}: {count}" for name, count in self.incomplete.items()]
 
         return "\n".join(lines)

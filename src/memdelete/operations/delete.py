@@ -14,14 +14,15 @@ import attrs
 
 from attrs import frozen
 
-from .. import codec
-from ..errors import FilterError, PreviewStale, Refused, StoreError, Unverified
-from ..filters import Compare, Filter
-from ..questions import (
+from memdelete import codec
+from memdelete.errors import FilterError, PreviewStale, Refused, StoreError, Unverified
+from memdelete.filters import Compare, Filter
+from memdelete.questions import (
     Append,
     ArchiveRows,
     ArchiveTie,
     CountTie,
+    CountView,
     CreateTables,
     Look,
     Mark,
@@ -37,9 +38,9 @@ from ..questions import (
     Still,
     Targets,
 )
-from ..questions import CountView
-from ..receipts import Entry, Include, Mode, Preview, Receipt, Verb
-from ..schema import FullText, Ledger, Sidecar
+from memdelete.receipts import Entry, Include, Mode, Preview, Receipt, Verb
+from memdelete.schema import FullText, Ledger, Sidecar
+
 from .plan import Desk, Order, going, order, refuse_referrers, sites_of, stay_with
 from .preview import Survey, losses, missing_values, survey
 from .talk import Talk, ask, transaction
@@ -55,7 +56,7 @@ class _Doing:
     reason: str | None
 
 
-def delete(  # noqa: PLR0913 - the words of the request
+def delete(
     desk: Desk,
     what: Filter | Preview,
     *,
@@ -158,6 +159,7 @@ def write_down(
     operation: str,
     verb: Verb,
     report: Mapping[str, object],
+    *,
     at: datetime,
 ) -> Talk[None]:
     """
@@ -191,7 +193,11 @@ def remembered(desk: Desk, site: Site, filter_: Filter) -> Talk[dict[str, object
         if leaf.name not in content:
             return None
         return [
-            {"digest": hashlib.blake2b(repr(value).encode(), key=secret[:64], digest_size=16).hexdigest()}
+            {
+                "digest": hashlib.blake2b(
+                    repr(value).encode(), key=secret[:64], digest_size=16
+                ).hexdigest()
+            }
             for value in leaf.values
         ]
 
@@ -242,7 +248,7 @@ def _go(
         if mode != "soft":
             yield from refuse_referrers(target)
         if mode != "hard":
-            yield from _archive(site, target, mode, count, doing, wanted.at)
+            yield from _archive(site, target, mode, count, doing=doing, at=wanted.at)
             copies[site.bin] = count
         yield from _tell_ledgers(site, target, wanted.at, copies)
         for table, number in (yield from remove(site, target, mode, count)).items():
@@ -275,13 +281,13 @@ def _go(
         copies_left=copies,
     )
     report = attrs.evolve(receipt, durable=True).to_dict()
-    yield from write_down(desk, first, doing.operation, "delete", report, wanted.at)
+    yield from write_down(desk, first, doing.operation, "delete", report, at=wanted.at)
 
     return receipt
 
 
-def _archive(  # noqa: PLR0913 - what is archived, how and when
-    site: Site, target: Targets, mode: Mode, count: int, doing: _Doing, at: datetime
+def _archive(
+    site: Site, target: Targets, mode: Mode, count: int, *, doing: _Doing, at: datetime
 ) -> Talk[None]:
     kept = yield from ask(ArchiveRows(target, doing.operation, at))
     if kept != count:
@@ -307,9 +313,7 @@ def _mark(site: Site, target: Targets, count: int, doing: _Doing, at: datetime) 
         )
 
 
-def _tell_ledgers(
-    site: Site, target: Targets, at: datetime, copies: dict[str, int]
-) -> Talk[None]:
+def _tell_ledgers(site: Site, target: Targets, at: datetime, copies: dict[str, int]) -> Talk[None]:
     for tie in site.collection.ties:
         if isinstance(tie, Ledger):
             told = yield from ask(Append(target, tie, "deleted", at))

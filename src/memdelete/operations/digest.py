@@ -11,8 +11,8 @@ import hashlib
 
 from collections.abc import Iterable
 
-from ..filters import KeyValue
-from ..questions import Found
+from memdelete.filters import KeyValue
+from memdelete.questions import Found
 
 
 __all__ = ["MOST_NAMED", "Digest"]

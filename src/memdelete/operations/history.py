@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..filters import Everything
-from ..questions import CreateTables, Look, Now, Recall
-from ..receipts import Entry
+from memdelete.filters import Everything
+from memdelete.questions import CreateTables, Look, Now, Recall
+from memdelete.receipts import Entry
+
 from .plan import Desk, order, sites_of
 from .talk import Talk, ask, transaction
 

@@ -13,21 +13,12 @@ from typing import get_args
 
 from attrs import field, frozen
 
-from ..errors import FilterError, Refused, StoreError
-from ..filters import (
-    And,
-    Compare,
-    Everything,
-    Filter,
-    Hash,
-    Key,
-    Tags,
-    Untagged,
-    leaves,
-)
-from ..questions import Referring, Selection, Site, Targets
-from ..receipts import Include, Mode
-from ..schema import Collection, FullText, Ledger, LiveSchema, Sidecar, Store
+from memdelete.errors import FilterError, Refused, StoreError
+from memdelete.filters import And, Compare, Everything, Filter, Hash, Key, Tags, Untagged, leaves
+from memdelete.questions import Referring, Selection, Site, Targets
+from memdelete.receipts import Include, Mode
+from memdelete.schema import Collection, FullText, Ledger, LiveSchema, Sidecar, Store
+
 from .talk import Talk, ask
 
 
@@ -122,7 +113,7 @@ def sites_of(
     )
 
 
-def order(  # noqa: PLR0913 - the words of the request
+def order(
     desk: Desk,
     sites: tuple[Site, ...],
     what: Filter,
@@ -217,7 +208,9 @@ def refuse_referrers(targets: Targets) -> Talk[None]:
                 )
 
 
-def stay_with(desk: Desk, found: int, view: int, at_most: int | None, max_share: float | None) -> None:
+def stay_with(
+    desk: Desk, found: int, view: int, at_most: int | None, max_share: float | None
+) -> None:
     """
     Hold the ceilings: more matches than they allow are refused, never capped.
     """
@@ -296,9 +289,7 @@ def _refuse_misfit(collection: Collection, schema: LiveSchema) -> None:
             )
 
 
-def _refuse_unknown_names(
-    filter_: Filter, store: Store, chosen: Sequence[Collection]
-) -> None:
+def _refuse_unknown_names(filter_: Filter, store: Store, chosen: Sequence[Collection]) -> None:
     for leaf in leaves(filter_):
         if isinstance(leaf, Key):
             if leaf.collection is not None:

@@ -12,8 +12,8 @@ import attrs
 
 from attrs import frozen
 
-from ..filters import Filter, Hash, KeyValue
-from ..questions import (
+from memdelete.filters import Filter, Hash, Key, KeyValue
+from memdelete.questions import (
     Count,
     CountTie,
     CountView,
@@ -27,7 +27,9 @@ from ..questions import (
     Selection,
     Targets,
 )
-from ..receipts import Include, Mode, Preview
+from memdelete.receipts import Include, Mode, Preview
+from memdelete.schema import Collection
+
 from .digest import Digest
 from .plan import Desk, Order, going, needed, order, sites_of
 from .talk import Talk, ask, transaction
@@ -125,13 +127,11 @@ def missing_values(
     absent: dict[KeyValue, None] = {}
     already: dict[KeyValue, None] = {}
     for leaf in needed(wanted.filter) if wanted.modes else ():
-        hashes = isinstance(leaf, Hash)
         there: dict[KeyValue, bool] = {}
         for selection in wanted.selections:
-            collection = selection.site.collection
-            asked = collection.hash is not None if hashes else leaf.collection in (None, collection.name)  # type: ignore[union-attr]
+            asked = _holds(selection.site.collection, leaf)
             for value, live in (
-                (yield from ask(Lookup(selection, leaf.values, hashes))) if asked else ()
+                (yield from ask(Lookup(selection, leaf.values, isinstance(leaf, Hash)))) if asked else ()
             ):
                 there[value] = there.get(value, False) or live
         absent.update(dict.fromkeys(value for value in leaf.values if value not in there))
@@ -162,7 +162,7 @@ def _look(desk: Desk, wanted: Order) -> Talk[Preview]:
         view += here
         unknown += here - true - false
         protected += true - len(seen.found[selection.site.collection.name])
-        sample += (yield from ask(Sample(selection))) if len(sample) < 5 else ()  # noqa: PLR2004 - a handful
+        sample += (yield from ask(Sample(selection))) if len(sample) < 5 else ()
         said[selection.site.collection.name] = yield from ask(Said(selection))
 
     return Preview(
@@ -187,6 +187,14 @@ def _look(desk: Desk, wanted: Order) -> Talk[Preview]:
         protect=desk.protect,
         fingerprints=seen.digest.fingerprints,
     )
+
+
+def _holds(collection: Collection, leaf: Hash | Key) -> bool:
+    match leaf:
+        case Hash():
+            return collection.hash is not None
+        case Key(_, name):
+            return name in (None, collection.name)
 
 
 def _table(selection: Selection) -> str:

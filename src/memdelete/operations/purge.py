@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import attrs
 
-from .. import instants
-from ..errors import FilterError
-from ..filters import And, Before, Everything, Filter, OlderThan
-from ..questions import (
+from memdelete import instants
+from memdelete.errors import FilterError
+from memdelete.filters import And, Before, Everything, Filter, OlderThan
+from memdelete.questions import (
     Discard,
     DiscardTie,
     Found,
@@ -27,8 +27,9 @@ from ..questions import (
     Staged,
     Still,
 )
-from ..receipts import Receipt
-from ..schema import Flag
+from memdelete.receipts import Receipt
+from memdelete.schema import Flag
+
 from .delete import journal_sites, remembered, remove, write_down
 from .digest import Digest
 from .plan import Desk, order, refuse_referrers, sites_of, stay_with
@@ -39,13 +40,13 @@ from .talk import Talk, ask, transaction
 __all__ = ["purge"]
 
 
-def purge(  # noqa: PLR0913 - the words of the request
+def purge(
     desk: Desk,
     *,
     operation: str,
     older_than: object = None,
     deleted_before: object = None,
-    filter: Filter | None = None,  # noqa: A002 - the field's own word
+    filter: Filter | None = None,
     retention: object = "30d",
     only_bin: bool = False,
     collections: Sequence[str] | None = None,
@@ -101,7 +102,7 @@ def purge(  # noqa: PLR0913 - the words of the request
             finished_at=(yield from ask(Now())),
         )
         report = attrs.evolve(receipt, durable=True).to_dict()
-        yield from write_down(desk, sites[0], operation, "purge", report, now)
+        yield from write_down(desk, sites[0], operation, "purge", report, at=now)
         return receipt
 
     return (yield from transaction(body, write=True, operation=operation))
@@ -153,9 +154,7 @@ def _tombstones(selection: Selection, tables: dict[str, int]) -> Talk[Sequence[F
 
 def _images(selection: Selection, tables: dict[str, int]) -> Talk[Sequence[Found]]:
     site = selection.site
-    if not site.has_bin or not (
-        yield from ask(StageBin(attrs.evolve(selection, binned=True)))
-    ):
+    if not site.has_bin or not (yield from ask(StageBin(attrs.evolve(selection, binned=True)))):
         return ()
     rows = yield from ask(Listed(site))
     lost = {site.bin: (yield from ask(Discard(site)))}
@@ -174,4 +173,3 @@ def _unclaimed(selection: Selection, lost: dict[str, int]) -> Talk[None]:
         if number:
             name = f"memdelete_bin_{tie.table}"
             lost[name] = lost.get(name, 0) + number
-

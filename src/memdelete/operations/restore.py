@@ -14,9 +14,9 @@ import attrs
 
 from attrs import define, field, frozen
 
-from ..errors import FilterError, Refused, StoreError, Unverified
-from ..filters import Everything, Filter, KeyValue
-from ..questions import (
+from memdelete.errors import FilterError, Refused, StoreError, Unverified
+from memdelete.filters import Everything, Filter, KeyValue
+from memdelete.questions import (
     Append,
     CountTie,
     Discard,
@@ -37,8 +37,9 @@ from ..questions import (
     Staged,
     Tell,
 )
-from ..receipts import Entry, Reason, Receipt, Refusal, Restoration
-from ..schema import FullText, Ledger, LiveTable, Vectors
+from memdelete.receipts import Entry, Reason, Receipt, Refusal, Restoration
+from memdelete.schema import FullText, Ledger, LiveTable, Vectors
+
 from .delete import journal_sites, write_down
 from .plan import Desk, Order, order, sites_of
 from .talk import Talk, ask, transaction
@@ -46,7 +47,13 @@ from .talk import Talk, ask, transaction
 
 __all__ = ["changed_columns", "restore"]
 
-_BEFORE: tuple[Reason, ...] = ("ambiguous", "key_taken", "changed_since", "unique_taken", "live_twin")
+_BEFORE: tuple[Reason, ...] = (
+    "ambiguous",
+    "key_taken",
+    "changed_since",
+    "unique_taken",
+    "live_twin",
+)
 
 
 @define(eq=False)
@@ -80,7 +87,7 @@ class _Wish:
     foreign: bool = False
 
 
-def restore(  # noqa: PLR0913 - the words of the request
+def restore(
     desk: Desk,
     what: Receipt | str | Filter,
     *,
@@ -108,9 +115,9 @@ def restore(  # noqa: PLR0913 - the words of the request
                 yield from _from_tombstones(here, tale, now)
         if strict and tale.refused:
             raise _all_or_none(tale)
-        done = yield from _told(desk, wanted, tale, operation, ours, reason)
+        done = yield from _told(desk, wanted, tale, operation, ours=ours, reason=reason)
         yield from write_down(
-            desk, sites[0], operation, "restore", attrs.evolve(done, durable=True).to_dict(), now
+            desk, sites[0], operation, "restore", attrs.evolve(done, durable=True).to_dict(), at=now
         )
         return done
 
@@ -130,7 +137,9 @@ def changed_columns(table: LiveTable, bin_: LiveTable) -> str:
             if column.not_null and column.default is None and not column.generated:
                 told.append(f"{column.name} is new and needs a value")
         elif before.type.upper() != column.type.upper():
-            told.append(f"{column.name} was {before.type or 'untyped'}, is {column.type or 'untyped'}")
+            told.append(
+                f"{column.name} was {before.type or 'untyped'}, is {column.type or 'untyped'}"
+            )
 
     return ", ".join(told)
 
@@ -171,9 +180,7 @@ def _operation(desk: Desk, operation: str, site: Site, receipt: Receipt | None) 
         )
     modes = entry.report.get("mode")
     if isinstance(modes, Mapping) and modes and set(modes.values()) == {"hard"}:
-        raise Refused(
-            f"operation {operation} was hard: nothing was kept of it", guard="mode"
-        )
+        raise Refused(f"operation {operation} was hard: nothing was kept of it", guard="mode")
     foreign = entry.scope != scope
     if receipt is not None:
         return _Wish(Everything(), operation, receipt.keys, foreign)
@@ -265,7 +272,9 @@ def _tell_ledgers(site: Site, now: datetime) -> Talk[None]:
             yield from ask(Append(Staged(site), tie, "restored", now))
 
 
-def _tell_absent(selection: Selection, wish: _Wish, staged: set[KeyValue], tale: _Tale) -> Talk[None]:
+def _tell_absent(
+    selection: Selection, wish: _Wish, staged: set[KeyValue], tale: _Tale
+) -> Talk[None]:
     site, name = selection.site, selection.site.collection.name
     absent = tuple(key for key in (wish.keys or {}).get(name, ()) if key not in staged)
     if not absent:
@@ -281,12 +290,13 @@ def _tell_absent(selection: Selection, wish: _Wish, staged: set[KeyValue], tale:
         tale.refuse(site, [tell])
 
 
-def _told(  # noqa: PLR0913 - what the report needs
+def _told(
     desk: Desk,
     wanted: Order,
     tale: _Tale,
     operation: str,
-    ours: bool,  # noqa: FBT001 - told by `transaction`
+    *,
+    ours: bool,
     reason: str | None,
 ) -> Talk[Restoration]:
     return Restoration(

@@ -12,8 +12,8 @@ import asyncio
 from collections.abc import Callable, Generator
 from typing import Any, Protocol, TypeVar, cast
 
-from ..errors import BackendError, InDoubt
-from ..questions import Begin, Commit, Question, Rollback
+from memdelete.errors import BackendError, InDoubt
+from memdelete.questions import Begin, Commit, Question, Rollback
 
 
 __all__ = ["Answering", "AsyncAnswering", "Talk", "ask", "run", "run_async", "transaction"]
@@ -42,7 +42,7 @@ class AsyncAnswering(Protocol):
 
 def ask(question: Question[T]) -> Talk[T]:
     """
-    Ask one question within a talk: ``count = yield from ask(Count(…))``.
+    One question within a talk: ``count = yield from ask(Count(…))``.
     """
     answer = yield question
 
@@ -72,7 +72,10 @@ def run(talk: Talk[T], session: Answering) -> T:
     """
     Run *talk* against a session.
     """
-    step: Callable[[], Question[Any]] = lambda: next(talk)
+
+    def step() -> Question[Any]:
+        return next(talk)
+
     while True:
         try:
             question = step()
@@ -90,7 +93,10 @@ async def run_async(talk: Talk[T], session: AsyncAnswering) -> T:
     """
     Run *talk* against an async session. A cancellation reaches the talk as any failure does.
     """
-    step: Callable[[], Question[Any]] = lambda: next(talk)
+
+    def step() -> Question[Any]:
+        return next(talk)
+
     while True:
         try:
             question = step()
@@ -130,7 +136,7 @@ async def _shielded(session: AsyncAnswering, question: Question[T]) -> T:
             if task.cancelled():
                 raise
             cancelled = error
-        except BaseException:  # noqa: BLE001, S110 - the task keeps it, and it is raised below
+        except BaseException:  # noqa: BLE001 - the task keeps it, and it is raised below
             break
     answer = task.result()
     if cancelled is not None:

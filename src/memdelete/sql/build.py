@@ -12,12 +12,13 @@ from typing import Protocol, cast
 
 from sqlglot import exp
 
-from ..errors import StoreError, Unsupported
-from ..questions import Selection, Site, Staged, Targets
-from ..schema import LiveTable
+from memdelete.errors import StoreError, Unsupported
+from memdelete.memories import Truth
+from memdelete.questions import Selection, Site, Staged, Targets
+from memdelete.schema import LiveTable
+
 from .compile import Condition, condition, dead_condition, live_condition
 from .render import Expression, Paramstyle, Result, Statement, identifier, render
-from ..memories import Truth
 
 
 __all__ = [
@@ -39,9 +40,9 @@ __all__ = [
     "say",
     "select",
     "staging",
+    "staging_name",
     "table",
     "tie_value",
-    "staging_name",
     "where",
 ]
 
@@ -165,9 +166,7 @@ def assign(values: Mapping[str, Expression]) -> list[Expression]:
     ]
 
 
-def update(
-    source: exp.Table, values: Mapping[str, Expression], where: Expression
-) -> exp.Update:
+def update(source: exp.Table, values: Mapping[str, Expression], where: Expression) -> exp.Update:
     """
     ``UPDATE source SET values WHERE where``; here too the condition cannot be left out.
     """
@@ -178,7 +177,10 @@ def insert(into: exp.Table, columns: Sequence[str], source: Expression) -> exp.I
     """
     ``INSERT INTO into (columns) source``.
     """
-    return exp.Insert(this=exp.Schema(this=into, expressions=[identifier(name) for name in columns]), expression=source)
+    return exp.Insert(
+        this=exp.Schema(this=into, expressions=[identifier(name) for name in columns]),
+        expression=source,
+    )
 
 
 def delete(source: exp.Table, where: Expression) -> exp.Delete:
@@ -225,7 +227,7 @@ def where(selection: Selection, prefix: str = "") -> Condition:
     collection = site.binned if selection.binned else site.collection
     dialect = site.schema.dialect
 
-    def said(filter: object, want: Truth, mark: str) -> Condition:  # noqa: A002
+    def said(filter: object, want: Truth, mark: str) -> Condition:
         return condition(
             filter,  # type: ignore[arg-type]
             collection,
@@ -318,14 +320,14 @@ def keys_match(site: Site, left: str, right: str, *, staged: bool) -> list[Expre
     The equalities of the key between *left*, a table or bin, and *right* (*staged*: ``k0`` …).
     """
     return [
-        exp.EQ(
-            this=column(left, key), expression=column(right, f"k{number}" if staged else key)
-        )
+        exp.EQ(this=column(left, key), expression=column(right, f"k{number}" if staged else key))
         for number, key in enumerate(site.collection.key)
     ]
 
 
-def binding(tie: str, site: Site, prefix: str, targets: Targets) -> tuple[exp.Select, dict[str, object]]:
+def binding(
+    tie: str, site: Site, prefix: str, targets: Targets
+) -> tuple[exp.Select, dict[str, object]]:
     """
     The subselect of the values by which *tie* (``key`` or ``hash``) holds the targets.
     """
@@ -334,7 +336,9 @@ def binding(tie: str, site: Site, prefix: str, targets: Targets) -> tuple[exp.Se
         return picked(targets, "hash", prefix)
     if len(site.collection.key) > 1:
         raise Unsupported(
-            "a sidecar tied to a key of several columns", site.schema.dialect, advice="tie it by hash"
+            "a sidecar tied to a key of several columns",
+            site.schema.dialect,
+            advice="tie it by hash",
         )
 
     return picked(targets, "keys", prefix)
@@ -349,5 +353,3 @@ def _hash(site: Site) -> str:
         )
 
     return site.collection.hash
-
-

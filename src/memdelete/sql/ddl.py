@@ -14,9 +14,20 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from ..errors import StoreError, Unsupported
-from ..questions import BIN, Site
-from ..schema import Edges, FullText, Ledger, LiveColumn, LiveTable, References, Rows, Sidecar, Vectors
+from memdelete.errors import StoreError, Unsupported
+from memdelete.questions import BIN, Site
+from memdelete.schema import (
+    Edges,
+    FullText,
+    Ledger,
+    LiveColumn,
+    LiveTable,
+    References,
+    Rows,
+    Sidecar,
+    Vectors,
+)
+
 from .render import Statement
 
 
@@ -103,7 +114,9 @@ def tie_columns(site: Site, sidecar: Sidecar) -> tuple[LiveColumn, ...]:
             return (*live.columns, flag, LiveColumn("memdelete_held", "INTEGER"))
         case References(_, key):
             found = live.column(key) or LiveColumn(key)
-            texts = (LiveColumn(f"memdelete_{name}", "TEXT") for name in ("before", "after", "taken"))
+            texts = (
+                LiveColumn(f"memdelete_{name}", "TEXT") for name in ("before", "after", "taken")
+            )
             return (found, *texts)
         case Ledger():
             return ()
@@ -113,7 +126,9 @@ def keeps_text(live: LiveTable) -> bool:
     """
     Whether an FTS5 table keeps its own content.
     """
-    return not any(argument.split("=")[0].strip().lower() == "content" for argument in live.arguments)
+    return not any(
+        argument.split("=")[0].strip().lower() == "content" for argument in live.arguments
+    )
 
 
 def missing(sites: Sequence[Site], *, bins: bool) -> Iterator[Statement]:
@@ -140,43 +155,62 @@ def staging_tables(name: str, keys: int) -> Iterator[Statement]:
     """
     columns = [f"k{number}" for number in range(keys)]
     yield Statement(f"DROP TABLE IF EXISTS temp.{quoted(name)}")
-    yield Statement(f"CREATE TEMP TABLE {quoted(name)} ({', '.join([*columns, 'h', 'r', 'b', 'o'])})")
-    yield Statement(f"CREATE INDEX temp.{quoted(name + '_k')} ON {quoted(name)} ({', '.join(columns)})")
+    yield Statement(
+        f"CREATE TEMP TABLE {quoted(name)} ({', '.join([*columns, 'h', 'r', 'b', 'o'])})"
+    )
+    yield Statement(
+        f"CREATE INDEX temp.{quoted(name + '_k')} ON {quoted(name)} ({', '.join(columns)})"
+    )
     yield Statement(f"CREATE INDEX temp.{quoted(name + '_h')} ON {quoted(name)} (h)")
     yield Statement(f"CREATE INDEX temp.{quoted(name + '_b')} ON {quoted(name)} (b)")
 
 
 def _wanted(sites: Sequence[Site], *, bins: bool) -> Iterator[tuple[Site, _Wanted]]:
     first = sites[0]
-    yield first, _Wanted(
-        JOURNAL,
-        (
-            LiveColumn("operation", "TEXT", not_null=True, primary=1),
-            *(LiveColumn(name, "TEXT") for name in ("verb", "state", "store", "scope", "report")),
-            LiveColumn("at", "INTEGER"),
+    yield (
+        first,
+        _Wanted(
+            JOURNAL,
+            (
+                LiveColumn("operation", "TEXT", not_null=True, primary=1),
+                *(
+                    LiveColumn(name, "TEXT")
+                    for name in ("verb", "state", "store", "scope", "report")
+                ),
+                LiveColumn("at", "INTEGER"),
+            ),
+            (("at",),),
         ),
-        (("at",),),
     )
-    yield first, _Wanted(
-        META, (LiveColumn("key", "TEXT", not_null=True, primary=1), LiveColumn("value", "")), ()
+    yield (
+        first,
+        _Wanted(
+            META, (LiveColumn("key", "TEXT", not_null=True, primary=1), LiveColumn("value", "")), ()
+        ),
     )
     for site in sites if bins else ():
         keys = site.collection.key
         hashed = ((site.collection.hash,),) if site.collection.hash else ()
-        yield site, _Wanted(
-            site.bin,
-            (*bin_columns(site.table), *_MARKS),
-            (("memdelete_operation",), keys, *hashed),
-            site.table.strict,
+        yield (
+            site,
+            _Wanted(
+                site.bin,
+                (*bin_columns(site.table), *_MARKS),
+                (("memdelete_operation",), keys, *hashed),
+                site.table.strict,
+            ),
         )
         for sidecar in site.collection.ties:
             columns = tie_columns(site, sidecar)
             if columns:
-                yield site, _Wanted(
-                    tie_bin(sidecar),
-                    (*columns, *_MARKS[1:]),
-                    (("memdelete_operation", "memdelete_rowid"), *_tied(sidecar)),
-                    site.schema.tables[sidecar.table].strict,
+                yield (
+                    site,
+                    _Wanted(
+                        tie_bin(sidecar),
+                        (*columns, *_MARKS[1:]),
+                        (("memdelete_operation", "memdelete_rowid"), *_tied(sidecar)),
+                        site.schema.tables[sidecar.table].strict,
+                    ),
                 )
 
 
@@ -211,7 +245,7 @@ def _follow(wanted: _Wanted, live: LiveTable | None, place: str) -> Iterator[Sta
             ("secret", "lower(hex(randomblob(32)))"),
             ("last_id", "0"),
         ):
-            yield Statement(f"INSERT INTO {name} (\"key\", \"value\") VALUES ('{key}', {value})")
+            yield Statement(f'INSERT INTO {name} ("key", "value") VALUES (\'{key}\', {value})')
 
 
 def _defined(column: LiveColumn) -> str:

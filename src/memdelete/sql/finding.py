@@ -11,9 +11,9 @@ from typing import assert_never, cast
 
 from sqlglot import exp
 
-from ..filters import Everything, Hash, Key, KeyValue
-from ..memories import UNKNOWN
-from ..questions import (
+from memdelete.filters import Everything, Hash, Key, KeyValue
+from memdelete.memories import UNKNOWN
+from memdelete.questions import (
     Count,
     CountTie,
     CountView,
@@ -29,8 +29,18 @@ from ..questions import (
     Still,
     Targets,
 )
-from ..schema import Collection, Edges, End, FullText, Ledger, References, Rows, Sidecar, Vectors
-from ..tags import JoinTable
+from memdelete.schema import (
+    Collection,
+    Edges,
+    End,
+    FullText,
+    Ledger,
+    References,
+    Rows,
+    Vectors,
+)
+from memdelete.tags import JoinTable
+
 from .build import (
     Speech,
     binding,
@@ -118,7 +128,8 @@ def find(asked: Find, speech: Speech) -> Generator[Statement, Result, Sequence[F
     width = len(collection.key)
 
     return [
-        Found(key_of(row[:width]), _text(row[width]), tuple(row[width + 1 :])) for row in result.rows
+        Found(key_of(row[:width]), _text(row[width]), tuple(row[width + 1 :]))
+        for row in result.rows
     ]
 
 
@@ -154,13 +165,19 @@ def lookup(
         ifs=[exp.If(this=live if live is not None else exp.true(), true=exp.Literal.number(1))],
         default=exp.Literal.number(0),
     )
-    tree = select([*(column(relation, name) for name in columns), flag], table(site, relation), found.expression)
+    tree = select(
+        [*(column(relation, name) for name in columns), flag],
+        table(site, relation),
+        found.expression,
+    )
     result = yield say(speech, tree, found.params)
 
     return [(key_of(row[:-1]), bool(row[-1])) for row in result.rows]
 
 
-def sample(asked: Sample, speech: Speech) -> Generator[Statement, Result, Sequence[Mapping[str, object]]]:
+def sample(
+    asked: Sample, speech: Speech
+) -> Generator[Statement, Result, Sequence[Mapping[str, object]]]:
     """
     A few rows as people would want to see them.
     """
@@ -205,9 +222,7 @@ def count_tie(asked: CountTie, speech: Speech) -> Generator[Statement, Result, i
         case _:
             assert_never(sidecar)
 
-    return (
-        yield from _number(speech, counted(table(site, name), condition), params)
-    )
+    return (yield from _number(speech, counted(table(site, name), condition), params))
 
 
 def referring(asked: Referring, speech: Speech) -> Generator[Statement, Result, int]:
@@ -238,11 +253,7 @@ def still(asked: Still, speech: Speech) -> Generator[Statement, Result, int]:
         live = live_condition(collection, dialect=speech.dialect, relation=collection.table)
         condition = exp.and_(condition, live, copy=False) if live is not None else condition
 
-    return (
-        yield from _number(
-            speech, counted(table(site, collection.table), condition), params
-        )
-    )
+    return (yield from _number(speech, counted(table(site, collection.table), condition), params))
 
 
 # --- what hangs on a memory -----------------------------------------------------------------
@@ -259,7 +270,11 @@ def tied(
     for number, end in enumerate(sidecar.ends):
         inner, found = binding(end.by, targets.site, f"e{number}", targets)
         params |= found
-        trees.append(exp.and_(each_of(column(relation, end.column), inner), *memory_end(end, relation), copy=False))
+        trees.append(
+            exp.and_(
+                each_of(column(relation, end.column), inner), *memory_end(end, relation), copy=False
+            )
+        )
 
     return exp.or_(*trees, copy=False), params
 
@@ -370,15 +385,15 @@ def _readable(site: Site, row: Mapping[str, object]) -> Mapping[str, object]:
         found["tags"] = "unreadable" if tags is UNKNOWN else ", ".join(sorted(tags))
     if "created_at" in found:
         at = collection.times["created_at"].decode(found["created_at"])
-        found["created_at"] = None if at is None else "unreadable" if at is UNKNOWN else at.isoformat()
+        found["created_at"] = (
+            None if at is None else "unreadable" if at is UNKNOWN else at.isoformat()
+        )
     if isinstance(found.get("content"), str):
         text = " ".join(str(found["content"]).split())
-        found["content"] = text if len(text) <= 60 else f"{text[:59]}…"  # noqa: PLR2004 - a line
+        found["content"] = text if len(text) <= 60 else f"{text[:59]}…"
 
     return found
 
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
-
-

@@ -11,8 +11,8 @@ from collections.abc import Generator
 
 from sqlglot import exp, parse_one
 
-from ..errors import StoreError, Unsupported
-from ..questions import (
+from memdelete.errors import StoreError, Unsupported
+from memdelete.questions import (
     Append,
     ArchiveRows,
     ArchiveTie,
@@ -24,8 +24,19 @@ from ..questions import (
     Stage,
     Targets,
 )
-from ..schema import Edges, End, Flag, FullText, Ledger, LiveColumn, References, Rows, Vectors
-from ..times import to_micros
+from memdelete.schema import (
+    Edges,
+    End,
+    Flag,
+    FullText,
+    Ledger,
+    LiveColumn,
+    References,
+    Rows,
+    Vectors,
+)
+from memdelete.times import to_micros
+
 from .build import (
     Speech,
     across,
@@ -78,8 +89,7 @@ def stage(asked: Stage, speech: Speech) -> Changing:
     """
     selection = asked.selection
     site, collection = selection.site, selection.site.collection
-    for statement in staging_tables(staging_name(site), len(collection.key)):
-        yield statement
+    yield from staging_tables(staging_name(site), len(collection.key))
     relation = collection.table
     found = where(selection)
     conditions = [found.expression]
@@ -282,7 +292,9 @@ def differs(targets: Targets, left: str, right: str) -> Expression:
         if found.name in passed or found.generated or kept.column(found.name) is None:
             continue
         sides = [column(left, found.name), column(right, found.name)]
-        trees.append(exp.NullSafeNEQ(this=_exact(found, sides[0]), expression=_exact(found, sides[1])))
+        trees.append(
+            exp.NullSafeNEQ(this=_exact(found, sides[0]), expression=_exact(found, sides[1]))
+        )
         kinds = [exp.func("typeof", side.copy(), dialect="sqlite") for side in sides]
         trees.append(exp.NEQ(this=kinds[0], expression=kinds[1]))
 
@@ -325,12 +337,14 @@ def _archive_by_row(
         parameter("operation"),
         parameter("at"),
     ]
-    row = "r" if not inner.expressions or inner.expressions[0].name == "r" else inner.expressions[0].name
+    row = (
+        "r"
+        if not inner.expressions or inner.expressions[0].name == "r"
+        else inner.expressions[0].name
+    )
     tree = exp.Select(expressions=trees).from_(source, copy=False)
     across(tree, table(site, sidecar.table, "side"))
-    tree.where(
-        exp.EQ(this=column("side", "rowid"), expression=column("target", row)), copy=False
-    )
+    tree.where(exp.EQ(this=column("side", "rowid"), expression=column("target", row)), copy=False)
     written = insert(table(site, tie_bin(sidecar)), [*own, *_marks()], tree)
 
     return (yield say(speech, written, params | marks)).changed
@@ -451,7 +465,11 @@ def _remove_text(targets: Targets, sidecar: FullText, speech: Speech) -> Changin
 def _cares_for_itself(triggers: object, text_table: str) -> bool:
     for trigger in triggers:  # type: ignore[attr-defined]
         sql = " ".join(trigger.sql.lower().replace('"', "").split())
-        if " delete on " in sql and f"insert into {text_table.lower()}" in sql and "'delete'" in sql:
+        if (
+            " delete on " in sql
+            and f"insert into {text_table.lower()}" in sql
+            and "'delete'" in sql
+        ):
             return True
 
     return False
@@ -502,4 +520,3 @@ def _exact(found: LiveColumn, side: Expression) -> Expression:
 
 def _spelled(text: str, speech: Speech) -> Expression:
     return parse_one(text, dialect=speech.dialect)
-

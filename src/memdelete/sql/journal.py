@@ -8,10 +8,11 @@ from collections.abc import Generator, Mapping, Sequence
 
 from sqlglot import exp
 
-from ..codec import parse_json, write_json
-from ..questions import Recall, Record, Secret, Site
-from ..receipts import Entry
-from ..times import from_micros, to_micros
+from memdelete.codec import parse_json, write_json
+from memdelete.questions import Recall, Record, Secret, Site
+from memdelete.receipts import Entry
+from memdelete.times import from_micros, to_micros
+
 from .build import Speech, column, insert, ordered, say, select, table
 from .ddl import JOURNAL, META
 from .render import Result, Statement, parameter

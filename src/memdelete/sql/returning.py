@@ -12,8 +12,8 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from attrs import define
 from sqlglot import exp
 
-from ..codec import read_array, write_json
-from ..questions import (
+from memdelete.codec import read_array, write_json
+from memdelete.questions import (
     Discard,
     DiscardTie,
     Found,
@@ -27,7 +27,18 @@ from ..questions import (
     Staged,
     Tell,
 )
-from ..schema import Edges, Flag, FullText, Ledger, LiveIndex, References, Rows, Sidecar, Vectors
+from memdelete.schema import (
+    Edges,
+    Flag,
+    FullText,
+    Ledger,
+    LiveIndex,
+    References,
+    Rows,
+    Sidecar,
+    Vectors,
+)
+
 from .build import (
     Speech,
     across,
@@ -78,15 +89,12 @@ def stage_bin(asked: StageBin, speech: Speech) -> Changing:
     """
     selection = asked.selection
     site, collection = selection.site, selection.site.collection
-    for statement in staging_tables(staging_name(site), len(collection.key)):
-        yield statement
+    yield from staging_tables(staging_name(site), len(collection.key))
     found = where(selection)
     conditions, params = [found.expression], dict(found.params)
     if asked.operation is not None:
         conditions.append(
-            exp.EQ(
-                this=column(site.bin, "memdelete_operation"), expression=parameter("operation")
-            )
+            exp.EQ(this=column(site.bin, "memdelete_operation"), expression=parameter("operation"))
         )
         params["operation"] = asked.operation
     keys = [f"k{number}" for number in range(len(collection.key))]
@@ -127,8 +135,7 @@ def refuse(asked: Refuse, speech: Speech) -> Generator[Statement, Result, Sequen
         ordered(tree, keys, speech)
         rows = (yield say(speech, tree)).rows
         told += [Tell(key_of(row[:-1]), asked.reason, detail) for row in rows]
-        for statement in _unstage(site, [row[-1] for row in rows], speech):
-            yield statement
+        yield from _unstage(site, [row[-1] for row in rows], speech)
 
     return told
 
@@ -240,9 +247,7 @@ def discard(asked: Discard, speech: Speech) -> Changing:
             )
         )
     else:
-        condition = each_of(
-            column(site.bin, "rowid"), select([column(name, "b")], staging(site))
-        )
+        condition = each_of(column(site.bin, "rowid"), select([column(name, "b")], staging(site)))
 
     return (yield say(speech, delete(table(site, site.bin), condition))).changed
 
@@ -259,9 +264,7 @@ def discard_tie(asked: DiscardTie, speech: Speech) -> Changing:
     match sidecar:
         case Vectors() | FullText():
             tie = "memdelete_rowid" if hidden(site.table) else site.collection.key[0]
-            claimed = exp.EQ(
-                this=column(site.bin, tie), expression=column(name, "memdelete_rowid")
-            )
+            claimed = exp.EQ(this=column(site.bin, tie), expression=column(name, "memdelete_rowid"))
         case Edges() | Rows():
             claimed = exp.paren(
                 exp.or_(
@@ -303,7 +306,10 @@ def _grounds(asked: Refuse, speech: Speech) -> Iterator[tuple[Expression, str]]:
         return
     match asked.reason:
         case "ambiguous":
-            yield exp.Exists(this=_double(site)), "the bin holds it more than once: name an operation"
+            yield (
+                exp.Exists(this=_double(site)),
+                "the bin holds it more than once: name an operation",
+            )
             for index in _unique(site):
                 yield (
                     exp.Exists(this=_same_unique(site, index)),
@@ -358,9 +364,7 @@ def _other_at_key(site: Site, speech: Speech) -> exp.Select:
     grounds: list[Expression] = [live if live is not None else exp.true()]
     if collection.hash:
         grounds.append(
-            exp.NullSafeNEQ(
-                this=column("there", collection.hash), expression=column("staged", "h")
-            )
+            exp.NullSafeNEQ(this=column("there", collection.hash), expression=column("staged", "h"))
         )
 
     return found.where(exp.paren(exp.or_(*grounds, copy=False)), copy=False)
@@ -400,9 +404,7 @@ def _taken(site: Site, index: LiveIndex) -> exp.Select:
     return found.where(*_image(site, *same, _other_key(site, "there")), copy=False)
 
 
-def _twin(
-    site: Site, columns: tuple[str, ...], speech: Speech, *, in_place: bool
-) -> exp.Select:
+def _twin(site: Site, columns: tuple[str, ...], speech: Speech, *, in_place: bool) -> exp.Select:
     collection = site.collection
     found = select([_ONE.copy()], table(site, collection.table, "there"))
     image = collection.table if in_place else site.bin
@@ -421,9 +423,7 @@ def _twin(
 
 def _double(site: Site) -> exp.Select:
     same = [
-        exp.EQ(
-            this=column("other", f"k{number}"), expression=column("staged", f"k{number}")
-        )
+        exp.EQ(this=column("other", f"k{number}"), expression=column("staged", f"k{number}"))
         for number in range(len(site.collection.key))
     ]
 
@@ -488,7 +488,9 @@ def each_of_keys(site: Site, relation: str) -> Expression:
     """
     return exp.Exists(
         this=select(
-            [_ONE.copy()], staging(site, "staged"), *keys_match(site, relation, "staged", staged=True)
+            [_ONE.copy()],
+            staging(site, "staged"),
+            *keys_match(site, relation, "staged", staged=True),
         )
     )
 
@@ -547,7 +549,7 @@ def _put_back_vectors(site: Site, sidecar: Vectors, speech: Speech) -> Changing:
 
 
 def _vector(type_: str, value: Expression) -> Expression:
-    kind = type_.split("[")[0].strip().lower()
+    kind = type_.split("[", maxsplit=1)[0].strip().lower()
     if "[" in type_ and kind in {"int8", "bit"}:
         return exp.func(f"vec_{kind}", value, dialect="sqlite")
 
@@ -559,12 +561,8 @@ def _staged_row(site: Site, relation: str) -> Expression:
         this=select(
             [_ONE.copy()],
             staging(site, "staged"),
-            exp.EQ(
-                this=column("staged", "r"), expression=column(relation, "memdelete_rowid")
-            ),
-            exp.EQ(
-                this=column("staged", "o"), expression=column(relation, "memdelete_operation")
-            ),
+            exp.EQ(this=column("staged", "r"), expression=column(relation, "memdelete_rowid")),
+            exp.EQ(this=column("staged", "o"), expression=column(relation, "memdelete_operation")),
         )
     )
 
@@ -600,7 +598,9 @@ def _put_back_text(site: Site, sidecar: FullText, speech: Speech) -> Changing:
     )
     came = (yield say(speech, tree)).changed
     if own:
-        yield say(speech, delete(table(site, tie_bin(sidecar)), _staged_row(site, tie_bin(sidecar))))
+        yield say(
+            speech, delete(table(site, tie_bin(sidecar)), _staged_row(site, tie_bin(sidecar)))
+        )
 
     return came
 
@@ -717,7 +717,9 @@ def _put_back_references(
         now = next(other.now for other in images if other.key == image.key)
         untouched = now == image.after and not rest
         woven = str(image.before) if untouched else _woven(now, returning, stood)
-        yield from _set(site, sidecar.table, {sidecar.column: woven}, {sidecar.key: image.key}, speech)
+        yield from _set(
+            site, sidecar.table, {sidecar.column: woven}, {sidecar.key: image.key}, speech
+        )
         came += 1
         # What other operations took out of the same array now has these around it again.
         for other in images:

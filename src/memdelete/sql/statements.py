@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TypeVar, cast
 
-from ..errors import MemdeleteError
-from ..questions import (
+from memdelete.errors import MemdeleteError
+from memdelete.questions import (
     Append,
     ArchiveRows,
     ArchiveTie,
@@ -44,6 +44,7 @@ from ..questions import (
     StageBin,
     Still,
 )
+
 from . import ddl, finding, going, journal, returning
 from .build import Speech
 from .introspect import introspect
@@ -62,7 +63,7 @@ def answer(question: Question[T], speech: Speech) -> Generator[Statement, Result
     return cast("Generator[Statement, Result, T]", _answer(question, speech))
 
 
-def _answer(question: Question[object], speech: Speech) -> Generator[Statement, Result, object]:  # noqa: C901, PLR0911, PLR0912 - one arm a question
+def _answer(question: Question[object], speech: Speech) -> Generator[Statement, Result, object]:  # noqa: C901, PLR0912 - one arm a question
     match question:
         case Look():
             return introspect(speech.dialect)

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from ..errors import StoreError
-from ..schema import LiveSchema, Store
+from memdelete.errors import StoreError
+from memdelete.schema import LiveSchema, Store
+
 from . import demo, mcp_memory_service
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..schema import Collection, Edges, End, FullText, LiveSchema, Sidecar, Store, Vectors
-from ..tags import JSONArray
-from ..times import EpochSeconds
+from memdelete.schema import Collection, Edges, End, FullText, LiveSchema, Sidecar, Store, Vectors
+from memdelete.tags import JSONArray
+from memdelete.times import EpochSeconds
 
 
 __all__ = ["NAME", "SCHEMA", "VECTORS", "recognise"]

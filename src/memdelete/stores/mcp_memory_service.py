@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..schema import (
+from memdelete.schema import (
     Collection,
     Edges,
     End,
@@ -23,8 +23,8 @@ from ..schema import (
     Store,
     Vectors,
 )
-from ..tags import CommaText
-from ..times import EpochSeconds
+from memdelete.tags import CommaText
+from memdelete.times import EpochSeconds
 
 
 __all__ = ["NAME", "recognise"]
@@ -66,7 +66,9 @@ def recognise(live: LiveSchema) -> Store | None:
     """
     if not live.has("memories", "id", "content_hash", "content", "tags", "created_at"):
         return None
-    if not (live.has("memories", "created_at_iso", "memory_type") or live.table("memory_embeddings")):
+    if not (
+        live.has("memories", "created_at_iso", "memory_type") or live.table("memory_embeddings")
+    ):
         return None
 
     def there(*names: str) -> Iterator[str]:
@@ -88,7 +90,7 @@ def recognise(live: LiveSchema) -> Store | None:
                 fields={name: Field(name, _FIELDS[name]) for name in there(*_FIELDS)},  # type: ignore[arg-type]  # the literals above
                 content=there("content", "metadata"),
                 sidecars=tuple(_sidecars(live)),
-                revive={name: 1 for name in there("embedding_pending")},
+                revive=dict.fromkeys(there("embedding_pending"), 1),
             )
         ],
     )
@@ -131,9 +133,7 @@ def _log(live: LiveSchema) -> Ledger:
         deleted={
             **shared,
             "op": "'delete'",
-            "payload": (
-                "json_object('content_hash', memories.content_hash, 'deleted_at', :now)"
-            ),
+            "payload": ("json_object('content_hash', memories.content_hash, 'deleted_at', :now)"),
         },
         restored={**shared, "op": "'create'", "payload": _created(live, clocked=clocked)},
         active="EXISTS(SELECT 1 FROM sync_events)",
@@ -142,10 +142,14 @@ def _log(live: LiveSchema) -> Ledger:
 
 
 _CLOCKS = (
-    "UPDATE metadata SET value = (SELECT max(hlc_physical) FROM sync_events) "
-    "WHERE key = 'sync_hlc_physical'",
-    "UPDATE metadata SET value = (SELECT max(hlc_logical) FROM sync_events WHERE hlc_physical = "
-    "(SELECT max(hlc_physical) FROM sync_events)) WHERE key = 'sync_hlc_logical'",
+    (
+        "UPDATE metadata SET value = (SELECT max(hlc_physical) FROM sync_events) "
+        "WHERE key = 'sync_hlc_physical'"
+    ),
+    (
+        "UPDATE metadata SET value = (SELECT max(hlc_logical) FROM sync_events WHERE hlc_physical = "
+        "(SELECT max(hlc_physical) FROM sync_events)) WHERE key = 'sync_hlc_logical'"
+    ),
 )
 
 

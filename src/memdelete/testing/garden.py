@@ -15,9 +15,20 @@ import struct
 
 from collections.abc import Iterator
 
-from ..schema import Collection, Edges, End, FullText, Ledger, References, Rows, Sidecar, Store, Vectors
-from ..tags import JSONArray
-from ..times import EpochSeconds
+from memdelete.schema import (
+    Collection,
+    Edges,
+    End,
+    FullText,
+    Ledger,
+    References,
+    Rows,
+    Sidecar,
+    Store,
+    Vectors,
+)
+from memdelete.tags import JSONArray
+from memdelete.times import EpochSeconds
 
 
 __all__ = ["SCHEMA", "VECTORS", "planting", "store"]
@@ -95,8 +106,10 @@ def planting(count: int = 20, *, vectors: bool = True) -> Iterator[tuple[str, tu
     for number, sha in enumerate(shas):
         tags = [f"t{number % 3}", "all"] + ["it's"] * (number % 4 == 0)
         yield (
-            "INSERT INTO notes (id, sha, body, labels, project, owner, weight, image, created, touched, deleted)"
-            " VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+            (
+                "INSERT INTO notes (id, sha, body, labels, project, owner, weight, image, created, touched, deleted)"
+                " VALUES (?,?,?,?,?,?,?,?,?,?,?)"
+            ),
             (
                 number + 1,
                 sha,

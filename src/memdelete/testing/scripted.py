@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from attrs import define, field
 
-from ..backends.abc import AsyncSession, Session
-from ..questions import Question
+from memdelete.backends.abc import AsyncSession, Session
+from memdelete.questions import Question
 
 
 __all__ = ["AsyncScripted", "Script", "Scripted", "Spoiled"]
@@ -22,7 +22,7 @@ __all__ = ["AsyncScripted", "Script", "Scripted", "Spoiled"]
 T = TypeVar("T")
 
 
-class Spoiled(Exception):  # noqa: N818 - it is what the script says, not an error of anybody's
+class Spoiled(Exception):
     """
     The failure that a script asks for.
     """

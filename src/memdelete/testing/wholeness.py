@@ -55,7 +55,9 @@ def integrity(rows: Rows) -> Mapping[str, object]:
     indexes = rows("SELECT name FROM sqlite_schema WHERE sql LIKE '%USING fts5%' ORDER BY name")
     for (name,) in indexes:
         try:
-            rows(f"INSERT INTO {_quoted(name)}({_quoted(name)}, rank) VALUES ('integrity-check', 1)")
+            rows(
+                f"INSERT INTO {_quoted(name)}({_quoted(name)}, rank) VALUES ('integrity-check', 1)"
+            )
             checks[str(name)] = "ok"
         except Exception as error:  # noqa: BLE001 - each driver has its own class for a corrupt index
             checks[str(name)] = str(error)
@@ -83,9 +85,13 @@ def _virtual(rows: Rows, name: str, sql: str) -> Sequence[object]:
             for row in rows(f"SELECT rowid, * FROM {_quoted(name)} ORDER BY rowid")
         ]
     if "using fts5" in sql:
-        rows(f"CREATE VIRTUAL TABLE temp.memdelete_words USING fts5vocab('main', {_text(name)}, 'instance')")
+        rows(
+            f"CREATE VIRTUAL TABLE temp.memdelete_words USING fts5vocab('main', {_text(name)}, 'instance')"
+        )
         try:
-            return [tuple(row) for row in rows("SELECT * FROM temp.memdelete_words ORDER BY 1, 2, 3, 4")]
+            return [
+                tuple(row) for row in rows("SELECT * FROM temp.memdelete_words ORDER BY 1, 2, 3, 4")
+            ]
         finally:
             rows("DROP TABLE temp.memdelete_words")
 
