@@ -103,6 +103,9 @@ SCHEMA = (
 
 
 def make(path, *more):
+    """
+    Write the small store to a file.
+    """
     connection = sqlite3.connect(path, isolation_level=None)
     for statement in (*SCHEMA, *more):
         connection.execute(statement)
@@ -110,10 +113,24 @@ def make(path, *more):
 
 
 def say(sql, **params):
+    """
+    A statement with named parameters.
+    """
     return Statement(sql, params)
 
 
+def left(path):
+    """
+    The rows that a second pair of eyes finds in the file.
+    """
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        return ids(connection)
+
+
 def ids(connection):
+    """
+    The keys of the rows that a connection sees.
+    """
     return [row[0] for row in connection.execute("SELECT id FROM t ORDER BY id").fetchall()]
 
 
@@ -188,7 +205,7 @@ def test_a_read_session_cannot_write(engine, path):
         session.execute(say("DELETE FROM t"))
     backend.close()
 
-    assert [1, 2, 3] == ids(sqlite3.connect(path))
+    assert [1, 2, 3] == left(path)
 
 
 @pytest.mark.parametrize("write", [False, True])
@@ -206,7 +223,9 @@ def test_a_missing_file_is_not_created(engine, tmp_path, write):
     assert not path.exists()
 
 
-@pytest.mark.parametrize("name", ["a b.db", "50%25.db", "what?mode=memory.db", "#1&x=y.db", "é😀.db"])
+@pytest.mark.parametrize(
+    "name", ["a b.db", "50%25.db", "what?mode=memory.db", "#1&x=y.db", "é😀.db"]
+)
 def test_names_that_mean_something_in_an_address(engine, tmp_path, name):
     """
     Any letter may stand in a file's name.
@@ -251,7 +270,8 @@ def test_settings_of_the_file_are_left_alone(engine, path):
     Journal mode and versions are what they were, after a write too.
     """
     asked = "SELECT * FROM pragma_journal_mode, pragma_user_version, pragma_application_id"
-    before = sqlite3.connect(path).execute(asked).fetchall()
+    other = sqlite3.connect(path)
+    before = other.execute(asked).fetchall()
     backend = engine.backend(path)
     with backend.session(write=True) as session:
         session.begin(write=True)
@@ -259,8 +279,9 @@ def test_settings_of_the_file_are_left_alone(engine, path):
         session.commit()
     backend.close()
 
-    assert before == sqlite3.connect(path).execute(asked).fetchall()
-    assert [2, 3] == ids(sqlite3.connect(path))
+    assert before == other.execute(asked).fetchall()
+    assert [2, 3] == ids(other)
+    other.close()
 
 
 # --- values and counts ----------------------------------------------------------------------
@@ -466,14 +487,13 @@ def test_a_statement_by_itself_is_kept(engine, path):
     """
     Outside begin and commit a change commits by itself, on the caller's connection too.
     """
-    if engine.name == "apsw":
-        connection = engine.connect(path)
-    else:
-        connection = engine.module.connect(str(path))  # the module's default, which begins itself
+    # Not engine.connect: the default of the modules is to begin a transaction by themselves.
+    open_one = engine.connect if engine.name == "apsw" else engine.module.connect
+    connection = open_one(str(path))
     with engine.backend(connection).session(write=True) as session:
         session.execute(say("DELETE FROM t WHERE id = 1"))
 
-    assert [2, 3] == ids(sqlite3.connect(path))
+    assert [2, 3] == left(path)
     connection.close()
 
 
@@ -490,7 +510,7 @@ def test_a_connection_that_begins_by_itself(path, end):
         getattr(session, end)()
 
     assert connection.in_transaction
-    assert [1, 2, 3] == ids(sqlite3.connect(path))
+    assert [1, 2, 3] == left(path)
 
     connection.rollback()
     with SQLite(connection).session(write=True) as session:
@@ -498,7 +518,7 @@ def test_a_connection_that_begins_by_itself(path, end):
         session.execute(say("DELETE FROM t WHERE id = 1"))
         session.commit()
 
-    assert [2, 3] == ids(sqlite3.connect(path))
+    assert [2, 3] == left(path)
     connection.close()
 
 
@@ -513,11 +533,11 @@ def test_a_connection_that_is_always_in_a_transaction(path):
         session.execute(say("DELETE FROM t WHERE id = 1"))
         session.commit()
 
-    assert [1, 2, 3] == ids(sqlite3.connect(path))
+    assert [1, 2, 3] == left(path)
 
     connection.commit()
 
-    assert [2, 3] == ids(sqlite3.connect(path))
+    assert [2, 3] == left(path)
     connection.close()
 
 
@@ -830,12 +850,18 @@ def test_extensions_that_cannot_be_loaded(engine, path, tmp_path):
 
 
 async def by_path(path):
+    """
+    A path, in a thread of its own.
+    """
     from memdelete.backends.aiosqlite import AioSQLite
 
     return AioSQLite(path), None
 
 
 async def by_factory(path):
+    """
+    A connection lent for each operation.
+    """
     aiosqlite = require("aiosqlite")
     from memdelete.backends.aiosqlite import AioSQLite
 
@@ -846,6 +872,9 @@ async def by_factory(path):
 
 
 async def by_shared_connection(path):
+    """
+    The connection of a host with settings of its own.
+    """
     aiosqlite = require("aiosqlite")
     from memdelete.backends.aiosqlite import AioSQLite
 
@@ -857,6 +886,9 @@ async def by_shared_connection(path):
 
 
 async def by_apsw(path):
+    """
+    A path, by APSW in a thread.
+    """
     require("apsw")
     from memdelete.backends.apsw import AsyncAPSW
 
@@ -917,7 +949,7 @@ def test_async_words(run_async, path):
     assert VALUES == found
     assert now.tzinfo is not None
     assert live.has("t", "id", "a")
-    assert [2, 3] == ids(sqlite3.connect(path))
+    assert [2, 3] == left(path)
 
 
 def test_async_steps(run_async):
@@ -973,7 +1005,7 @@ def test_a_cancelled_statement_leaves_the_connection_usable(run_async, path, mom
             return changed
 
     assert 1 == run_async(work)
-    assert [2, 3] == ids(sqlite3.connect(path))
+    assert [2, 3] == left(path)
 
 
 def test_tasks_take_turns(run_async, path):
@@ -995,7 +1027,7 @@ def test_tasks_take_turns(run_async, path):
         return await asyncio.gather(*(operation(number) for number in range(10, 15)))
 
     assert [1] * 5 == run_async(work)
-    assert [1, 2, 3, *range(10, 15)] == ids(sqlite3.connect(path))
+    assert [1, 2, 3, *range(10, 15)] == left(path)
 
 
 def test_a_shared_connection_needs_to_know_whose_turn_it_is():
@@ -1032,7 +1064,7 @@ def test_the_hosts_transaction_stays_the_hosts(path, end):
                 await session.execute(say("DELETE FROM t WHERE id = 1"))
                 await getattr(session, end)()
             assert connection.in_transaction
-            assert [1, 2, 3] == ids(sqlite3.connect(path))
+            assert [1, 2, 3] == left(path)
             await connection.commit()
             with pytest.raises(BackendError, match="holds no transaction"):
                 async with backend.session(write=True):
@@ -1040,7 +1072,7 @@ def test_the_hosts_transaction_stays_the_hosts(path, end):
 
     asyncio.run(main())
 
-    assert ([2, 3, 4] if end == "commit" else [1, 2, 3, 4]) == ids(sqlite3.connect(path))
+    assert ([2, 3, 4] if end == "commit" else [1, 2, 3, 4]) == left(path)
 
 
 def test_the_hosts_lock_is_waited_for(path):

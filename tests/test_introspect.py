@@ -4,6 +4,7 @@ What a backend says is there, held against tables that were made a line before.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sqlite3
 import time
@@ -54,7 +55,8 @@ def test_collations(sql, expected):
     """
     The collation of a column is read off its definition, not off what looks like one.
     """
-    sqlite3.connect(":memory:").execute(sql)  # SQLite itself takes it
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(sql)  # SQLite itself takes it
 
     assert expected == collations(sql)
 

@@ -30,6 +30,9 @@ SCHEMA = (
 
 
 def filled(connection):
+    """
+    The same connection, with a small store in it.
+    """
     for statement in SCHEMA:
         connection.execute(statement)
 
@@ -70,10 +73,16 @@ def url_of(conninfo):
 
 
 def columns(live):
+    """
+    The names of the columns that were found.
+    """
     return [column.name for column in live.tables["notes"].columns]
 
 
 def matched(deleter):
+    """
+    How many memories one hash matches; the deleter is closed.
+    """
     with deleter:
         return deleter.preview(Hash("a")).matched
 
@@ -205,7 +214,7 @@ def test_a_damaged_file(path):
     A file that only looks like a database is an error of the engine's, in a sentence.
     """
     path.write_bytes(path.read_bytes()[:100] + b"\xff" * 8000)
-    with pytest.raises(BackendError, match="damaged|no SQLite database"):
+    with pytest.raises(BackendError, match=r"damaged|no SQLite database"):
         opening.open(path)
 
 
@@ -237,7 +246,7 @@ def test_nobodys_product(path):
     A schema that nobody knows needs a store; the file is left as it was.
     """
     before = path.read_bytes()
-    with pytest.raises(StoreError, match="store="):
+    with pytest.raises(StoreError, match=r"store="):
         opening.open(path)
 
     assert before == path.read_bytes()
@@ -373,6 +382,9 @@ def test_the_guards_are_passed_on(path):
 
 
 def said(sql):
+    """
+    A statement without parameters.
+    """
     from memdelete.backends.abc import Statement
 
     return Statement(sql)

@@ -12,6 +12,8 @@ import re
 
 from collections.abc import Iterator, Sequence
 
+import attrs
+
 from attrs import frozen
 
 from memdelete.errors import StoreError, Unsupported
@@ -149,20 +151,30 @@ def missing(sites: Sequence[Site], *, bins: bool) -> Iterator[Statement]:
         yield from _follow(wanted, schema.table(wanted.name), place)
 
 
-def staging_tables(name: str, keys: int) -> Iterator[Statement]:
+def staging_tables(site: Site, name: str) -> Iterator[Statement]:
     """
     The temporary table that remembers targets: key, hash, row tie, and where in the bin.
+
+    Its columns have the types and collations of what they repeat, or no index of it would serve.
     """
-    columns = [f"k{number}" for number in range(keys)]
+    live, collection = site.table, site.collection
+    keys = [_renamed(live, key, f"k{number}") for number, key in enumerate(collection.key)]
+    hashed = _renamed(live, collection.hash, "h") if collection.hash else LiveColumn("h")
+    row = LiveColumn("r", "INTEGER") if live.rowid else attrs.evolve(keys[0], name="r")
+    columns = [*keys, hashed, row, LiveColumn("b", "INTEGER"), LiveColumn("o", "TEXT")]
     yield Statement(f"DROP TABLE IF EXISTS temp.{quoted(name)}")
-    yield Statement(
-        f"CREATE TEMP TABLE {quoted(name)} ({', '.join([*columns, 'h', 'r', 'b', 'o'])})"
-    )
-    yield Statement(
-        f"CREATE INDEX temp.{quoted(name + '_k')} ON {quoted(name)} ({', '.join(columns)})"
-    )
-    yield Statement(f"CREATE INDEX temp.{quoted(name + '_h')} ON {quoted(name)} (h)")
-    yield Statement(f"CREATE INDEX temp.{quoted(name + '_b')} ON {quoted(name)} (b)")
+    yield Statement(f"CREATE TEMP TABLE {quoted(name)} ({', '.join(map(_defined, columns))})")
+    for way in (tuple(key.name for key in keys), "h", "r", "b"):
+        index = quoted(f"{name}_{way[0]}")
+        yield Statement(f"CREATE INDEX temp.{index} ON {quoted(name)} ({', '.join(way)})")
+
+
+def _renamed(live: LiveTable, column: str, name: str) -> LiveColumn:
+    found = live.column(column) or LiveColumn(column)
+    # ANY keeps what it is given in a STRICT table, and makes a number of it elsewhere.
+    kept = "" if found.type.upper() == "ANY" else found.type
+
+    return LiveColumn(name, kept, collation=found.collation)
 
 
 def _wanted(sites: Sequence[Site], *, bins: bool) -> Iterator[tuple[Site, _Wanted]]:
@@ -189,16 +201,11 @@ def _wanted(sites: Sequence[Site], *, bins: bool) -> Iterator[tuple[Site, _Wante
         ),
     )
     for site in sites if bins else ():
-        keys = site.collection.key
-        hashed = ((site.collection.hash,),) if site.collection.hash else ()
-        yield (
-            site,
-            _Wanted(
-                site.bin,
-                (*bin_columns(site.table), *_MARKS),
-                (("memdelete_operation",), keys, *hashed),
-                site.table.strict,
-            ),
+        yield site, _Wanted(
+            site.bin,
+            (*bin_columns(site.table), *_MARKS),
+            (("memdelete_operation",), *_looked_up(site)),
+            site.table.strict,
         )
         for sidecar in site.collection.ties:
             columns = tie_columns(site, sidecar)
@@ -212,6 +219,19 @@ def _wanted(sites: Sequence[Site], *, bins: bool) -> Iterator[tuple[Site, _Wante
                         site.schema.tables[sidecar.table].strict,
                     ),
                 )
+
+
+def _looked_up(site: Site) -> Iterator[tuple[str, ...]]:
+    # What an undo or a purge asks the bin by: key, hash, row tie, and what must be unique.
+    collection = site.collection
+    ways = [collection.key]
+    ways += [(collection.hash,)] if collection.hash else []
+    ways += [("memdelete_rowid",)] if site.table.rowid else []
+    for index in site.table.indexes:
+        named = tuple(name for name in index.columns if name is not None)
+        ways += [named] if index.unique and not index.partial and named == index.columns else []
+    for way in dict.fromkeys(ways):
+        yield (*way, "memdelete_operation")
 
 
 def _tied(sidecar: Sidecar) -> tuple[tuple[str, ...], ...]:

@@ -89,7 +89,7 @@ def stage(asked: Stage, speech: Speech) -> Changing:
     """
     selection = asked.selection
     site, collection = selection.site, selection.site.collection
-    yield from staging_tables(staging_name(site), len(collection.key))
+    yield from staging_tables(site, staging_name(site))
     relation = collection.table
     found = where(selection)
     conditions = [found.expression]

@@ -89,7 +89,7 @@ def stage_bin(asked: StageBin, speech: Speech) -> Changing:
     """
     selection = asked.selection
     site, collection = selection.site, selection.site.collection
-    yield from staging_tables(staging_name(site), len(collection.key))
+    yield from staging_tables(site, staging_name(site))
     found = where(selection)
     conditions, params = [found.expression], dict(found.params)
     if asked.operation is not None:
@@ -260,35 +260,35 @@ def discard_tie(asked: DiscardTie, speech: Speech) -> Changing:
     name = tie_bin(sidecar)
     if site.schema.table(name) is None:
         return 0
-    claimed: Expression
+    same = exp.EQ(
+        this=column(site.bin, "memdelete_operation"), expression=column(name, "memdelete_operation")
+    )
+    claims: list[list[Expression]]
     match sidecar:
         case Vectors() | FullText():
             tie = "memdelete_rowid" if hidden(site.table) else site.collection.key[0]
-            claimed = exp.EQ(this=column(site.bin, tie), expression=column(name, "memdelete_rowid"))
+            row = exp.EQ(this=column(site.bin, tie), expression=column(name, "memdelete_rowid"))
+            claims = [[row, same]]
         case Edges() | Rows():
-            claimed = exp.paren(
-                exp.or_(
-                    *(
-                        exp.EQ(
-                            this=column(site.bin, _tie_column(site, end.by)),
-                            expression=column(name, end.column),
-                        )
-                        for end in sidecar.ends
-                    )
-                )
-            )
+            # What waits for its other end is claimed by that end, whichever operation took it.
+            held = exp.EQ(this=column(name, "memdelete_held"), expression=_ONE.copy())
+            either = exp.paren(exp.or_(same, held, copy=False))
+            claims = [
+                [
+                    exp.EQ(
+                        this=column(site.bin, _tie_column(site, end.by)),
+                        expression=column(name, end.column),
+                    ),
+                    either.copy(),
+                ]
+                for end in sidecar.ends
+            ]
         case _:
-            claimed = exp.true()
-    image = select(
-        [_ONE.copy()],
-        table(site, site.bin),
-        exp.EQ(
-            this=column(site.bin, "memdelete_operation"),
-            expression=column(name, "memdelete_operation"),
-        ),
-        claimed,
-    )
-    condition = exp.and_(exp.not_(exp.Exists(this=image)), *_not_held(sidecar, name), copy=False)
+            claims = [[same]]
+    claimed = [
+        exp.Exists(this=select([_ONE.copy()], table(site, site.bin), *claim)) for claim in claims
+    ]
+    condition = exp.and_(*(exp.not_(claim) for claim in claimed), copy=False)
 
     return (yield say(speech, delete(table(site, name), condition))).changed
 
@@ -394,8 +394,9 @@ def _changed(site: Site) -> exp.Select:
 
 
 def _taken(site: Site, index: LiveIndex) -> exp.Select:
-    found = select([_ONE.copy()], table(site, site.collection.table, "there"))
-    across(found, table(site, site.bin, "image"))
+    # The image leads: it is one row, and the unique index finds what holds its values.
+    found = select([_ONE.copy()], table(site, site.bin, "image"))
+    across(found, table(site, site.collection.table, "there"))
     same = [
         exp.EQ(this=column("there", name), expression=column("image", name))
         for name in _named(index)
@@ -406,9 +407,9 @@ def _taken(site: Site, index: LiveIndex) -> exp.Select:
 
 def _twin(site: Site, columns: tuple[str, ...], speech: Speech, *, in_place: bool) -> exp.Select:
     collection = site.collection
-    found = select([_ONE.copy()], table(site, collection.table, "there"))
     image = collection.table if in_place else site.bin
-    across(found, table(site, image, "image"))
+    found = select([_ONE.copy()], table(site, image, "image"))
+    across(found, table(site, collection.table, "there"))
     own = keys_match(site, "image", "staged", staged=True) if in_place else _image(site)
     same = [
         exp.NullSafeEQ(this=column("there", name), expression=column("image", name))
@@ -436,9 +437,9 @@ def _double(site: Site) -> exp.Select:
 
 
 def _same_unique(site: Site, index: LiveIndex) -> exp.Select:
-    found = select([_ONE.copy()], staging(site, "other"))
+    found = select([_ONE.copy()], table(site, site.bin, "image"))
     across(found, table(site, site.bin, "theirs"))
-    across(found, table(site, site.bin, "image"))
+    across(found, staging(site, "other"))
     same = [
         exp.EQ(this=column("theirs", name), expression=column("image", name))
         for name in _named(index)
@@ -794,8 +795,3 @@ def _woven(text: object, items: Sequence[object], order: Sequence[object]) -> st
         found.insert(at, item)
 
     return write_json(found)
-
-
-def _not_held(sidecar: Sidecar, name: str) -> Iterator[Expression]:
-    if isinstance(sidecar, Edges | Rows):
-        yield exp.NEQ(this=column(name, "memdelete_held"), expression=_ONE.copy())

@@ -118,7 +118,7 @@ def planting(count: int = 20, *, vectors: bool = True) -> Iterator[tuple[str, tu
                 ("Alpha", "beta", None)[number % 3],
                 ("ana", "bob")[number % 2],
                 odd[number % len(odd)],
-                bytes([number]) * number,
+                bytes([number % 256]) * (number % 100),
                 1_700_000_000 + number * 3600.25,
                 1_700_000_000.5,
                 1_710_000_000.0 if number == count - 1 else None,
