@@ -731,3 +731,29 @@ class TestStandardLibrary:
         assert caught.value.locked
         assert 7 == deleter.delete(SOME).removed
         deleter.close()
+
+
+def test_a_preview_of_the_bin_is_no_order(memories: Deleter) -> None:
+    """
+    What a preview of the bin shows cannot be deleted from the store by mistake.
+    """
+    memories.delete(Key(1))
+    with pytest.raises(FilterError, match="of the bin"):
+        memories.delete(memories.bin.preview(Key(1)))
+
+
+def test_a_scope_on_content_is_remembered_as_a_digest(path: Path) -> None:
+    """
+    Even a scope on a content column leaves no text in the journal, and still tells whose it was.
+    """
+    require("apsw")
+    from memdelete.backends.apsw import APSW
+
+    scope = field("body").startswith("note 1")
+    with Deleter(APSW(path), garden.store(), scope=scope) as deleter:
+        receipt = deleter.delete(Key(2), mode="archive")
+        with eyes(path) as rows:
+            assert "note 1" not in str(rows("SELECT * FROM memdelete_operations"))
+        assert [receipt.operation] == [entry.operation for entry in deleter.history()]
+
+        assert 1 == deleter.restore(receipt).restored

@@ -46,7 +46,14 @@ from .preview import Survey, losses, missing_values, survey
 from .talk import Talk, ask, transaction
 
 
-__all__ = ["delete", "journal_sites", "remove", "write_down"]
+__all__ = [
+    "delete",
+    "journal_sites",
+    "remembered",
+    "remembered_scope",
+    "remove",
+    "write_down",
+]
 
 
 @frozen(eq=False)
@@ -165,12 +172,13 @@ def write_down(
     """
     Enter the operation into the journal, in the transaction that does it.
     """
+    scope = yield from remembered_scope(desk, site)
     entry = Entry(
         operation=operation,
         verb=verb,
         state="done",
         store=desk.store.name,
-        scope=desk.scope.to_dict() if desk.scope is not None else None,
+        scope=scope,
         report=report,
         at=at,
     )
@@ -202,6 +210,16 @@ def remembered(desk: Desk, site: Site, filter_: Filter) -> Talk[dict[str, object
         ]
 
     return codec.to_dict(filter_, redact)
+
+
+def remembered_scope(desk: Desk, site: Site) -> Talk[dict[str, object] | None]:
+    """
+    The scope as the journal keeps it, to tell whose an operation was; None without one.
+    """
+    if desk.scope is None:
+        return None
+
+    return (yield from remembered(desk, site, desk.scope))
 
 
 # --- the steps ------------------------------------------------------------------------------
@@ -361,6 +379,10 @@ def _refuse_other_words(
     collections: Sequence[str] | None,
     include: Include | None,
 ) -> None:
+    if not shown.mode:
+        raise FilterError(
+            "this preview is of the bin", advice="bin.purge(filter=…) removes it from there for good"
+        )
     if (desk.scope, desk.protect) != (shown.scope, shown.protect):
         raise Refused(
             "the preview was made under another scope or protect",

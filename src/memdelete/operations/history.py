@@ -10,6 +10,7 @@ from memdelete.filters import Everything
 from memdelete.questions import CreateTables, Look, Now, Recall
 from memdelete.receipts import Entry
 
+from .delete import remembered_scope
 from .plan import Desk, order, sites_of
 from .talk import Talk, ask, transaction
 
@@ -25,9 +26,9 @@ def history(desk: Desk, *, operation: str | None = None, limit: int = 100) -> Ta
     def body(_: bool) -> Talk[Sequence[Entry]]:  # noqa: FBT001 - nothing is written
         sites = sites_of(desk, (yield from ask(Look())))
         found = yield from ask(Recall(sites[0], operation, limit))
-        if desk.scope is None:
+        if desk.scope is None or not found:
             return found
-        scope = desk.scope.to_dict()
+        scope = yield from remembered_scope(desk, sites[0])
         return [entry for entry in found if entry.scope == scope]
 
     return (yield from transaction(body, write=False))

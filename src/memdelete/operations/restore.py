@@ -40,7 +40,7 @@ from memdelete.questions import (
 from memdelete.receipts import Entry, Reason, Receipt, Refusal, Restoration
 from memdelete.schema import FullText, Ledger, LiveTable, Vectors
 
-from .delete import journal_sites, write_down
+from .delete import journal_sites, remembered_scope, write_down
 from .plan import Desk, Order, order, sites_of
 from .talk import Talk, ask, transaction
 
@@ -165,8 +165,8 @@ def _wish(desk: Desk, what: Receipt | str | Filter, site: Site) -> Talk[_Wish]:
 
 def _operation(desk: Desk, operation: str, site: Site, receipt: Receipt | None) -> Talk[_Wish]:
     entries: Sequence[Entry] = yield from ask(Recall(site, operation))
-    scope = desk.scope.to_dict() if desk.scope is not None else None
     entry = next(iter(entries), None)
+    scope = None if entry is None else (yield from remembered_scope(desk, site))
     if entry is None or (scope is not None and entry.scope not in (None, scope)):
         raise StoreError(
             f"there is no operation {operation!r}",
