@@ -14,6 +14,7 @@ import pytest
 
 from memdelete import instants
 from memdelete.backends.sqlite import SQLite
+from memdelete.driving import run, run_async
 from memdelete.filters import Everything, Key, Tags
 from memdelete.operations.delete import delete
 from memdelete.operations.history import history, prepare
@@ -21,7 +22,7 @@ from memdelete.operations.plan import Desk
 from memdelete.operations.preview import preview
 from memdelete.operations.purge import purge
 from memdelete.operations.restore import restore
-from memdelete.operations.talk import Talk, run, run_async
+from memdelete.operations.talk import Talk
 from memdelete.testing import garden
 from memdelete.testing.scripted import AsyncScripted, Script, Scripted, Spoiled
 from tests.conftest import require

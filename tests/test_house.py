@@ -30,7 +30,7 @@ FLOORS = (
     {"schema", "tags", "times", "stores"},
     {"receipts", "questions"},
     {"sql", "operations", "backends"},
-    {"deleter", "opening"},
+    {"deleter", "driving", "opening"},
     {"compat", "mcp", "cli", "demo", "notebook", "__main__"},
     {"testing", "__init__"},
 )
@@ -68,7 +68,7 @@ PACKAGES = {
 
 # Which rooms may say a word.
 WORDS = {
-    "await": {"backends", "deleter", "opening", "testing"} | DOORS,
+    "await": {"backends", "driving", "deleter", "opening", "testing"} | DOORS,
     "exp.": {"sql"},
     "cursor": {"backends"},
     "the clock": {"backends"},

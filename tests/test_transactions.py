@@ -13,10 +13,10 @@ import pytest
 
 from memdelete.backends.sqlite import SQLite
 from memdelete.deleter import AsyncDeleter, Deleter
+from memdelete.driving import run_async
 from memdelete.errors import StoreError
 from memdelete.filters import Key, Tags
 from memdelete.operations.delete import delete
-from memdelete.operations.talk import run_async
 from memdelete.testing import garden
 from memdelete.testing.scripted import AsyncScripted, Script
 from tests.conftest import require

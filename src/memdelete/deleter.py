@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from . import instants
+from .driving import run, run_async
 from .operations.delete import delete as _delete
 from .operations.history import history as _history
 from .operations.history import prepare as _prepare
@@ -21,7 +22,7 @@ from .operations.plan import Desk
 from .operations.preview import preview as _preview
 from .operations.purge import purge as _purge
 from .operations.restore import restore as _restore
-from .operations.talk import Talk, run, run_async
+from .operations.talk import Talk
 
 
 if TYPE_CHECKING:

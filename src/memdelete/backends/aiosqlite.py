@@ -297,8 +297,10 @@ async def _cursor_of(connection: aiosqlite.Connection) -> aiosqlite.Cursor:
 
 @asynccontextmanager
 async def _lent(factory: Factory) -> AsyncIterator[aiosqlite.Connection]:
-    connection = await factory()
+    lending = asyncio.ensure_future(factory())
     try:
-        yield connection
+        yield await finished(lending)
     finally:
-        await finished(connection.close())
+        # Cancelled while it was being lent, it is open all the same.
+        if lending.exception() is None:
+            await finished(lending.result().close())

@@ -9,12 +9,12 @@ own, odd columns; and, where sqlite-vec is there, vectors.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import struct
 
 from collections.abc import Iterator
 
+from memdelete.codec import write_json
 from memdelete.schema import (
     Collection,
     Edges,
@@ -114,7 +114,7 @@ def planting(count: int = 20, *, vectors: bool = True) -> Iterator[tuple[str, tu
                 number + 1,
                 sha,
                 f"note {number} about word{number % 5} and \N{SNOWMAN}",
-                json.dumps(tags),
+                write_json(tags),
                 ("Alpha", "beta", None)[number % 3],
                 ("ana", "bob")[number % 2],
                 odd[number % len(odd)],
@@ -139,8 +139,8 @@ def planting(count: int = 20, *, vectors: bool = True) -> Iterator[tuple[str, tu
         )
         yield "INSERT INTO links VALUES (?,?,?)", (shas[number], f"entity {number}", "has_entity")
     yield "INSERT INTO links VALUES (?,?,?)", (shas[0], "a hash of nothing", None)
-    yield "INSERT INTO beliefs (derived) VALUES (?)", (json.dumps(shas[:6]),)
-    yield "INSERT INTO beliefs (derived) VALUES (?)", (json.dumps(["elsewhere", shas[2]]),)
+    yield "INSERT INTO beliefs (derived) VALUES (?)", (write_json(shas[:6]),)
+    yield "INSERT INTO beliefs (derived) VALUES (?)", (write_json(["elsewhere", shas[2]]),)
     yield "INSERT INTO beliefs (derived) VALUES (?)", ("not json",)
     yield "INSERT INTO events (op, sha, at) VALUES ('create', ?, 1.0)", (shas[0],)
 
