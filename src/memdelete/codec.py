@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
 from . import instants
-from .errors import FilterError
+from .errors import FilterError, shown
 from .filters import (
+    MAX_DEPTH,
     After,
     And,
     Before,
@@ -38,13 +40,14 @@ __all__ = [
     "Redactor",
     "from_dict",
     "from_json",
+    "json_text",
     "parse_json",
     "read_array",
     "to_dict",
     "write_json",
 ]
 
-Redactor = Callable[[Compare], object | None]
+Redactor: TypeAlias = Callable[[Compare], object | None]
 """Asked for each field comparison: what to write instead of its value, or None to write it."""
 
 _MOMENTS = {"before": Before, "after": After, "since": Since, "until": Until}
@@ -52,7 +55,7 @@ _AGES = {"older_than": OlderThan, "newer_than": NewerThan}
 _COMPARISON = frozenset({"field", "op", "value", "ignore_case"})
 
 
-def to_dict(filter: Filter, redact: Redactor | None = None) -> dict[str, object]:  # noqa: A002
+def to_dict(filter: Filter, redact: Redactor | None = None) -> dict[str, object]:
     """
     Write *filter* as plain JSON values.
 
@@ -76,28 +79,7 @@ def from_dict(data: object) -> Filter:
     """
     Read the dict form. Several keys in one object AND together.
     """
-    if not isinstance(data, Mapping):
-        raise FilterError(f"{data!r} is no object", value=data, advice='say {"tags": {...}} …')
-    if not data:
-        raise FilterError(
-            "an empty object is not everything", value=data, advice='say {"everything": true}'
-        )
-    parts: list[Filter] = []
-    if _COMPARISON & data.keys():
-        parts.append(_read_comparison({k: data[k] for k in data if k in _COMPARISON}))
-    for word, value in data.items():
-        if word in _COMPARISON:
-            continue
-        reader = _READERS.get(word) if isinstance(word, str) else None
-        if reader is None:
-            raise FilterError(
-                f"unknown key {word!r}",
-                value=word,
-                advice=f"known: {', '.join(sorted([*_READERS, 'field']))}",
-            )
-        parts.append(reader(value))
-
-    return parts[0] if len(parts) == 1 else And(*parts)
+    return _read(data, 0)
 
 
 def from_json(text: str) -> Filter:
@@ -111,10 +93,21 @@ def parse_json(text: str) -> object:
     """
     Strict JSON: no repeated keys, no NaN or Infinity.
     """
+    if not isinstance(text, str):
+        raise FilterError(
+            f"{shown(text)} is no JSON text", value=text, place="JSON", advice="give a str"
+        )
     try:
         return json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_no_constant)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise FilterError(f"not JSON: {error}", value=text, place="filter") from error
+    except FilterError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise FilterError(
+            f"{shown(text)} is not JSON: {error}",
+            value=text,
+            place="JSON",
+            advice='say {"tags": {...}} …, nested as deep as a filter may be',
+        ) from error
 
 
 def write_json(data: object) -> str:
@@ -173,7 +166,12 @@ def _leaf(leaf: Filter) -> dict[str, object]:
         case Everything():
             return {"everything": True}
         case _:
-            raise FilterError(f"{leaf!r} is no filter of this library", value=leaf)
+            raise FilterError(
+                f"{shown(leaf)} is no filter",
+                value=leaf,
+                place="filter",
+                advice="only what this library builds is written",
+            )
 
 
 def _comparison(leaf: Compare, redact: Redactor | None) -> dict[str, object]:
@@ -206,10 +204,62 @@ def _plain_keys(values: tuple[object, ...]) -> list[object]:
 # --- reading --------------------------------------------------------------------------------
 
 
+def _read(data: object, depth: int) -> Filter:
+    if depth > MAX_DEPTH:
+        raise FilterError(
+            f"objects nest deeper than {MAX_DEPTH}",
+            value=depth,
+            advice="flatten it: and, or take any number of parts",
+        )
+    if not isinstance(data, Mapping):
+        raise FilterError(f"{shown(data)} is no object", value=data, advice='say {"tags": {...}} …')
+    if not data:
+        raise FilterError(
+            "an empty object is not everything", value=data, advice='say {"everything": true}'
+        )
+    parts: list[Filter] = []
+    if _COMPARISON & data.keys():
+        parts.append(_read_comparison({k: data[k] for k in data if k in _COMPARISON}))
+    for word, value in data.items():
+        if word in _COMPARISON:
+            continue
+        if isinstance(word, str) and word in _CONNECTIVES:
+            parts.append(_read_connective(word, value, depth))
+        elif isinstance(word, str) and word in _READERS:
+            parts.append(_READERS[word](value))
+        else:
+            raise FilterError(
+                f"unknown key {shown(word)}",
+                value=word,
+                advice=f"known: {', '.join(sorted([*_CONNECTIVES, *_READERS, 'field']))}",
+            )
+
+    return parts[0] if len(parts) == 1 else And(*parts)
+
+
+def _read_connective(word: str, value: object, depth: int) -> Filter:
+    if word == "not":
+        return Not(_within("not", value, depth))
+    parts = _read_list(value, word)
+    build = And if word == "and" else Or
+
+    return build(*[_within(f"{word}[{n}]", part, depth) for n, part in enumerate(parts)])
+
+
+def _within(place: str, data: object, depth: int) -> Filter:
+    try:
+        return _read(data, depth + 1)
+    except FilterError as error:
+        raise error.within(place) from None
+
+
 def _read_list(value: object, place: str) -> list[object]:
     if not isinstance(value, list | tuple):
         raise FilterError(
-            f"{value!r} stands where a list belongs", value=value, place=place, advice="[...]"
+            f"{shown(value)} stands where a list belongs",
+            value=value,
+            place=place,
+            advice="say [...]",
         )
 
     return list(value)
@@ -218,11 +268,19 @@ def _read_list(value: object, place: str) -> list[object]:
 def _object(value: object, place: str, keys: Iterable[str]) -> Mapping[str, object]:
     known = sorted(keys)
     if not isinstance(value, Mapping):
-        raise FilterError(f"{value!r} is no object", value=value, place=place)
+        raise FilterError(
+            f"{shown(value)} is no object",
+            value=value,
+            place=place,
+            advice=f"say an object of {', '.join(known)}",
+        )
     for key in value:
         if key not in known:
             raise FilterError(
-                f"unknown key {key!r}", value=key, place=place, advice=f"known: {', '.join(known)}"
+                f"unknown key {shown(key)}",
+                value=key,
+                place=place,
+                advice=f"known: {', '.join(known)}",
             )
 
     return value
@@ -237,10 +295,19 @@ def _read_key(value: object) -> Filter:
     if isinstance(value, Mapping):
         given = _object(value, "key", ("collection", "values"))
         if given.keys() != {"collection", "values"}:
-            raise FilterError("needs both collection and values", value=value, place="key")
+            raise FilterError(
+                f"{shown(value)} lacks collection or values",
+                value=value,
+                place="key",
+                advice='say {"collection": name, "values": [...]}',
+            )
         collection, value = given["collection"], given["values"]
         if collection is None:
-            raise FilterError("None is no collection", place="key.collection")
+            raise FilterError(
+                "null is no collection",
+                place="key.collection",
+                advice='leave it out: {"key": [...]}',
+            )
     values = [tuple(v) if isinstance(v, list) else v for v in _read_list(value, "key")]
 
     return Key(*values, collection=collection)  # type: ignore[arg-type]  # Key checks each
@@ -263,7 +330,12 @@ def _read_time(word: str, within: str, build: Callable[..., Filter]) -> Callable
             return build(value)
         given = _object(value, word, (within, "on"))
         if within not in given:
-            raise FilterError(f"needs {within!r}", value=value, place=word)
+            raise FilterError(
+                f"{shown(value)} lacks {within!r}",
+                value=value,
+                place=word,
+                advice=f'say {{"{within}": …, "on": name}}',
+            )
         rest = {"on": given["on"]} if "on" in given else {}
         return build(given[within], **rest)
 
@@ -272,8 +344,10 @@ def _read_time(word: str, within: str, build: Callable[..., Filter]) -> Callable
 
 def _between(value: object, **on: object) -> Filter:
     pair = _read_list(value, "between")
-    if len(pair) != 2:  # noqa: PLR2004 - a start and an end
-        raise FilterError(f"{value!r} is no pair", value=value, place="between")
+    if len(pair) != 2:
+        raise FilterError(
+            f"{shown(value)} is no pair", value=value, place="between", advice="say [start, end]"
+        )
 
     return Between(*pair, **on)  # type: ignore[arg-type]
 
@@ -282,28 +356,11 @@ def _only_true(word: str, build: Callable[[], Filter]) -> Callable[[object], Fil
     def read(value: object) -> Filter:
         if value is not True:
             raise FilterError(
-                f"{value!r} does not say it", value=value, place=word, advice="only true does"
+                f"{shown(value)} does not say it", value=value, place=word, advice="only true does"
             )
         return build()
 
     return read
-
-
-def _connective(word: str, build: type[And | Or]) -> Callable[[object], Filter]:
-    def read(value: object) -> Filter:
-        parts = _read_list(value, word)
-        return build(*(_within(f"{word}[{n}]", part) for n, part in enumerate(parts)))
-
-    return read
-
-
-def _within(place: str, data: object) -> Filter:
-    try:
-        return from_dict(data)
-    except FilterError as error:
-        raise error.within(place) from None
-    except RecursionError:
-        raise FilterError("nests too deeply", place=place) from None
 
 
 def _read_comparison(given: dict[str, object]) -> Filter:
@@ -318,20 +375,18 @@ def _read_comparison(given: dict[str, object]) -> Filter:
     values: list[object] = []
     if "value" in given:
         value = given["value"]
-        values = _read_list(value, f"field {name}") if op == "isin" else [value]
+        values = _read_list(value, f"field {shown(name)}") if op == "isin" else [value]
 
     return Compare(name, op, values, ignore_case=given.get("ignore_case", False))  # type: ignore[arg-type]
 
 
+_CONNECTIVES = frozenset({"and", "or", "not"})
 _READERS: dict[str, Callable[[object], Filter]] = {
     "hash": _read_hash,
     "key": _read_key,
     "tags": _read_tags,
     "untagged": _only_true("untagged", Untagged),
     "everything": _only_true("everything", Everything),
-    "and": _connective("and", And),
-    "or": _connective("or", Or),
-    "not": lambda value: Not(_within("not", value)),
     "between": _read_time("between", "at", _between),
     **{word: _read_time(word, "at", build) for word, build in _MOMENTS.items()},
     **{word: _read_time(word, "age", build) for word, build in _AGES.items()},
@@ -342,11 +397,18 @@ def _no_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for key, value in pairs:
         if key in found:
-            raise FilterError(f"the key {key!r} is given twice", value=key, advice="give it once")
+            raise FilterError(
+                f"the key {shown(key)} is given twice",
+                value=key,
+                place="JSON",
+                advice="give it once",
+            )
         found[key] = value
 
     return found
 
 
 def _no_constant(name: str) -> object:
-    raise FilterError(f"{name} is no JSON number", value=name)
+    raise FilterError(
+        f"{name} is no JSON number", value=name, place="JSON", advice="give a finite number"
+    )

@@ -7,6 +7,8 @@ and what to do instead. Nothing here knows a filter, a store or an engine; every
 
 from __future__ import annotations
 
+import reprlib
+
 from collections.abc import Mapping, Sequence
 
 
@@ -20,6 +22,7 @@ __all__ = [
     "StoreError",
     "Unsupported",
     "Unverified",
+    "shown",
 ]
 
 
@@ -27,6 +30,11 @@ class MemdeleteError(Exception):
     """
     The root: catch this to catch everything that memdelete raises on purpose.
     """
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Python would call the class with the sentence alone, and an error that cannot be
+        # unpickled takes a pool of workers down with it.
+        return _again, (type(self), self.args, self.__dict__)
 
 
 class FilterError(MemdeleteError, ValueError):
@@ -207,6 +215,33 @@ class Unverified(MemdeleteError):
         super().__init__(_sentence("", problem, advice))
 
 
+def shown(value: object) -> str:
+    """
+    *value* as a sentence can name it: short, and a text whatever it is.
+
+    A wrong value may be endless, nested without a floor, an integer of more digits than Python
+    writes, or have a `repr` of its own that fails; the error about it must still be raised.
+    """
+    try:
+        return _SHORT.repr(value)
+    except Exception:  # noqa: BLE001 - a stranger's repr may raise anything
+        return f"<{type(value).__name__}>"
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel = 3
+_SHORT.maxstring = _SHORT.maxother = 120
+
+
+def _again(
+    kind: type[MemdeleteError], args: tuple[object, ...], attributes: dict[str, object]
+) -> MemdeleteError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+
+    return error
+
+
 def _sentence(place: str, problem: str, advice: str) -> str:
     text = f"{place}: {problem}" if place else problem
 
@@ -214,7 +249,7 @@ def _sentence(place: str, problem: str, advice: str) -> str:
 
 
 def _some(name: str, keys: Sequence[object], most: int = 5) -> str:
-    shown = ", ".join(repr(key) for key in keys[:most])
+    told = ", ".join(map(shown, keys[:most]))
     more = f" and {len(keys) - most} more" if len(keys) > most else ""
 
-    return f"{name} {shown}{more}"
+    return f"{name} {told}{more}"

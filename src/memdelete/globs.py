@@ -7,14 +7,17 @@ that no engine's private reading of a pattern can widen it. Filters and compiler
 
 from __future__ import annotations
 
+import enum
 import re
+
+from typing import Final, Literal, TypeAlias
 
 from attrs import frozen
 
-from .errors import FilterError
+from .errors import FilterError, shown
 
 
-__all__ = ["ANY", "ONE", "CharacterClass", "Token", "read", "to_regex"]
+__all__ = ["ANY", "ONE", "CharacterClass", "Token", "Wildcard", "matches", "read", "to_regex"]
 
 
 @frozen
@@ -27,17 +30,21 @@ class CharacterClass:
     negated: bool = False
 
 
-@frozen
-class _Wildcard:
-    sign: str
+class Wildcard(enum.Enum):
+    """
+    The type of `ANY` and `ONE`.
+    """
+
+    ANY = "*"
+    ONE = "?"
 
 
-ANY = _Wildcard("*")
+ANY: Final[Literal[Wildcard.ANY]] = Wildcard.ANY
 """Any run of characters, also none."""
-ONE = _Wildcard("?")
+ONE: Final[Literal[Wildcard.ONE]] = Wildcard.ONE
 """Exactly one character."""
 
-Token = str | CharacterClass | _Wildcard
+Token: TypeAlias = str | CharacterClass | Wildcard
 
 
 def read(pattern: str, place: str) -> tuple[Token, ...]:
@@ -65,6 +72,29 @@ def read(pattern: str, place: str) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
+def matches(tokens: tuple[Token, ...], text: str) -> bool:
+    """
+    Whether *text* as a whole is what the tokens say; in at most tokens × letters steps.
+
+    A regular expression with many `.*` would try every way to split the text between them.
+    """
+    at = token = 0
+    star, begun = -1, 0  # the last `*`, and where the text after its run begins
+    while at < len(text):
+        if token < len(tokens) and tokens[token] is ANY:
+            star, begun = token, at
+            token += 1
+        elif token < len(tokens) and _is(tokens[token], text[at]):
+            at, token = at + 1, token + 1
+        elif star >= 0:
+            begun += 1
+            at, token = begun, star + 1
+        else:
+            return False
+
+    return all(rest is ANY for rest in tokens[token:])
+
+
 def to_regex(tokens: tuple[Token, ...]) -> str:
     """
     The tokens as a regular expression for Python, RE2 and POSIX AREs alike, without anchors.
@@ -78,7 +108,7 @@ def _read_class(pattern: str, at: int, place: str) -> tuple[CharacterClass, int]
     end = pattern.find("]", at + 1)
     if end < 0:
         raise FilterError(
-            f"the bracket in {pattern!r} never closes",
+            f"the bracket in {shown(pattern)} never closes",
             value=pattern,
             place=place,
             advice="write [[] for the letter itself",
@@ -93,12 +123,25 @@ def _read_class(pattern: str, at: int, place: str) -> tuple[CharacterClass, int]
             index += 2
         if high < low:
             raise FilterError(
-                f"the range {low}-{high} in {pattern!r} is reversed", value=pattern, place=place
+                f"the range {low}-{high} in {shown(pattern)} is reversed",
+                value=pattern,
+                place=place,
+                advice=f"say {high}-{low}",
             )
         ranges.append((low, high))
         index += 1
 
     return CharacterClass(tuple(ranges), negated), end + 1
+
+
+def _is(token: Token, letter: str) -> bool:
+    match token:
+        case str():
+            return token == letter
+        case CharacterClass(ranges, negated):
+            return any(low <= letter <= high for low, high in ranges) is not negated
+        case Wildcard():
+            return True
 
 
 def _regex(token: Token) -> str:
@@ -111,8 +154,8 @@ def _regex(token: Token) -> str:
                 for low, high in ranges
             )
             return f"[{'^' if negated else ''}{inside}]"
-        case _Wildcard(sign):
-            return ".*" if sign == "*" else "."
+        case Wildcard():
+            return ".*" if token is ANY else "."
 
 
 def _letter(sign: str) -> str:

@@ -12,19 +12,31 @@ import re
 
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
+from typing import TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from attrs import frozen
 from dateutil.parser import isoparser
 from dateutil.relativedelta import relativedelta
-from dateutil.tz import datetime_ambiguous, datetime_exists, resolve_imaginary
+from dateutil.tz import datetime_ambiguous, datetime_exists
 
-from .errors import FilterError
+from .errors import FilterError, shown
 
 
-__all__ = ["Age", "Moment", "age", "at_zone", "before_now", "moment", "moment_text", "zone"]
+__all__ = [
+    "Age",
+    "AgeLike",
+    "Moment",
+    "age",
+    "at_zone",
+    "before_now",
+    "instant",
+    "moment",
+    "moment_text",
+    "zone",
+]
 
-Moment = datetime | date
+Moment: TypeAlias = datetime | date
 """An aware datetime in UTC, or a naive datetime or bare date whose zone is still open."""
 
 _FORM = re.compile(
@@ -47,6 +59,7 @@ _UNITS = {
     "ms": ("microseconds", 1_000),
     "us": ("microseconds", 1),
 }
+_AGES = 'say numbers with units y mo w d h min s ms us, such as "30d" or "1y6mo"'
 _AGE = re.compile(r"(?:\d{1,12}(?:y|mo|w|d|h|min|ms|us|s)\s?)+", re.ASCII)
 _AGE_PART = re.compile(r"(\d+)([a-z]+)", re.ASCII)
 
@@ -64,6 +77,16 @@ class Age:
     days: int = 0
     microseconds: int = 0
 
+    def __attrs_post_init__(self) -> None:
+        for part in (self.months, self.days, self.microseconds):
+            if not isinstance(part, int) or isinstance(part, bool):
+                raise FilterError(
+                    f"{shown(part)} is no whole number of months, days or microseconds",
+                    value=part,
+                    place="age",
+                    advice='count in a smaller unit: "36h", "1500ms"',
+                )
+
     def __str__(self) -> str:
         parts = [(self.months, "mo"), (self.days, "d")]
         parts.append(
@@ -75,31 +98,53 @@ class Age:
         return "".join(f"{number}{unit}" for number, unit in parts if number)
 
 
+AgeLike: TypeAlias = str | timedelta | relativedelta | Age
+"""What `age` reads."""
+
+
 def moment(value: object, place: str) -> Moment:
     """
     Read *value* as a point in time.
 
     Accepted: aware and naive datetimes, dates, and text of exactly the forms that the error
-    lists. Aware values come back in UTC; a naive one waits for `at_zone`.
+    lists. Aware values come back in UTC; a naive one waits for `at_zone`. Subclasses come back
+    as plain datetimes and dates.
     """
     match value:
         case datetime():
-            return _utc(value, place) if value.tzinfo else value.replace(fold=0)
+            at = _plain(value, place)
+            return _utc(at, place) if at.tzinfo is not None else at
         case date():
-            return value
+            return date(value.year, value.month, value.day)
         case str():
             return _parse(value, place)
         case bool() | int() | float():
             raise FilterError(
-                f"{value!r} is a bare number: seconds or milliseconds since when?",
+                f"{shown(value)} is a bare number: seconds or milliseconds since when?",
                 value=value,
                 place=place,
                 advice=_FORMS,
             )
         case _:
             raise FilterError(
-                f"{value!r} is not a point in time", value=value, place=place, advice=_FORMS
+                f"{shown(value)} is not a point in time", value=value, place=place, advice=_FORMS
             )
+
+
+def instant(value: object, place: str) -> datetime:
+    """
+    *value* in UTC, if it is an aware datetime: the zone of a naive one is not guessed.
+    """
+    at = moment(value, place) if isinstance(value, datetime) else None
+    if not isinstance(at, datetime) or at.tzinfo is None:
+        raise FilterError(
+            f"{shown(value)} is no aware datetime",
+            value=value,
+            place=place,
+            advice="give a datetime that has a tzinfo, such as datetime(2024, 1, 1, tzinfo=UTC)",
+        )
+
+    return at
 
 
 def moment_text(at: Moment) -> str:
@@ -112,11 +157,24 @@ def moment_text(at: Moment) -> str:
     return at.isoformat()
 
 
-@lru_cache(maxsize=64)
-def zone(key: str) -> tzinfo:
+def zone(key: str | tzinfo) -> tzinfo:
     """
     The zone of an IANA *key*, such as ``"Europe/Berlin"``; never the host's own.
+
+    A tzinfo is taken as it is; but one of pytz, which only its own `localize` reads rightly,
+    becomes the zone of its key.
     """
+    named = getattr(key, "zone", None) if isinstance(key, tzinfo) else key
+    if isinstance(named, str):
+        return _known_zone(named)
+    if isinstance(key, tzinfo):
+        return key
+
+    raise _no_zone(key)
+
+
+@lru_cache(maxsize=64)
+def _known_zone(key: str) -> tzinfo:
     if key == "UTC":
         return UTC
     try:
@@ -124,13 +182,17 @@ def zone(key: str) -> tzinfo:
             raise ZoneInfoNotFoundError(key)
         return ZoneInfo(key)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise FilterError(
-            f"{key!r} is not a time zone of the IANA list",
-            value=key,
-            place="zone",
-            advice='say a key such as "UTC" or "Europe/Berlin" (on a system without zone data, '
-            "install tzdata)",
-        ) from error
+        raise _no_zone(key) from error
+
+
+def _no_zone(key: object) -> FilterError:
+    return FilterError(
+        f"{shown(key)} is not a time zone of the IANA list",
+        value=key,
+        place="zone",
+        advice='say a key such as "UTC" or "Europe/Berlin" (on a system without zone data, '
+        "install tzdata)",
+    )
 
 
 def at_zone(at: Moment, in_zone: tzinfo | None, place: str) -> datetime:
@@ -148,21 +210,14 @@ def at_zone(at: Moment, in_zone: tzinfo | None, place: str) -> datetime:
             place=place,
             advice='resolve with a zone, such as resolve(zone="UTC")',
         )
-    if isinstance(at, datetime):
-        return _utc(_exact(at.replace(tzinfo=in_zone), place), place)
-
-    first = datetime(at.year, at.month, at.day, tzinfo=in_zone)
-    if not datetime_exists(first):  # midnight is skipped: the day begins where the gap ends
-        first = resolve_imaginary(first)
-        if first.date() != at:
-            raise FilterError(
-                f"{at} does not exist in {in_zone}: the zone skips that whole day",
-                value=at,
-                place=place,
-                advice="give an offset",
-            )
-
-    return _utc(first, place)
+    try:
+        if isinstance(at, datetime):
+            return _exact(at.replace(tzinfo=in_zone), place).astimezone(UTC)
+        return _first(at, in_zone, place)
+    except (OverflowError, ValueError) as error:
+        if isinstance(error, FilterError):
+            raise
+        raise _outside(f"{moment_text(at)} in {in_zone}", at, place) from error
 
 
 def age(value: object, place: str) -> Age:
@@ -179,19 +234,16 @@ def age(value: object, place: str) -> Age:
                 sums[part] += int(number) * factor
             found = Age(**sums)
         case timedelta():
-            found = Age(microseconds=value // timedelta(microseconds=1))
+            found = _from_timedelta(value, place)
         case relativedelta():
             found = _from_relativedelta(value, place)
         case _:
             raise FilterError(
-                f"{value!r} is not an age",
-                value=value,
-                place=place,
-                advice='say numbers with units y mo w d h min s ms us, such as "30d" or "1y6mo"',
+                f"{shown(value)} is not an age", value=value, place=place, advice=_AGES
             )
     if min(found.months, found.days, found.microseconds) < 0 or found == Age():
         raise FilterError(
-            f"{value!r} is no positive age",
+            f"{shown(value)} is no positive age",
             value=value,
             place=place,
             advice="an age counts back from now and is more than nothing",
@@ -211,7 +263,8 @@ def before_now(how_long: Age, now: datetime, in_zone: tzinfo, place: str) -> dat
         then = now.astimezone(in_zone)
         if how_long.months or how_long.days:
             step = relativedelta(months=how_long.months, days=how_long.days)
-            then = resolve_imaginary((then - step).replace(fold=0))
+            # fold=0 is the first of two, and in a gap counts from before it.
+            then = (then - step).replace(fold=0)
         return then.astimezone(UTC) - timedelta(microseconds=how_long.microseconds)
     except (OverflowError, ValueError) as error:
         raise FilterError(
@@ -225,7 +278,7 @@ def before_now(how_long: Age, now: datetime, in_zone: tzinfo, place: str) -> dat
 def _parse(text: str, place: str) -> Moment:
     form = _FORM.fullmatch(text)
     if form is None:
-        problem = f"{text!r} is not a date or time this library reads"
+        problem = f"{shown(text)} is not a date or time this library reads"
         raise FilterError(problem, value=text, place=place, advice=_FORMS)
     try:
         # isoparse reads more than we accept (weeks, ordinals, 24:00): the form above guards it.
@@ -239,16 +292,72 @@ def _parse(text: str, place: str) -> Moment:
     return _utc(parsed, place) if parsed.tzinfo else parsed
 
 
+def _plain(value: datetime, place: str) -> datetime:
+    # A subclass may write, add and compare as it likes, and have more than a datetime holds.
+    try:
+        at = datetime(  # noqa: DTZ001 - its zone comes next, if it has one
+            value.year,
+            value.month,
+            value.day,
+            value.hour,
+            value.minute,
+            value.second,
+            value.microsecond,
+        )
+        if value.tzinfo is not None:
+            at = at.replace(tzinfo=value.tzinfo, fold=value.fold)
+        # A tzinfo without an offset would be read in the host's zone.
+        if getattr(value, "nanosecond", 0) or (at.tzinfo is None) is not (at.utcoffset() is None):
+            raise ValueError(value)
+    except (TypeError, ValueError, NotImplementedError, OverflowError) as error:
+        raise FilterError(
+            f"{shown(value)} is no exact datetime: its offset is not known, or it has nanoseconds",
+            value=value,
+            place=place,
+            advice="give a datetime in UTC, rounded to microseconds as you mean it",
+        ) from error
+
+    return at
+
+
 def _utc(at: datetime, place: str) -> datetime:
     try:
         return at.astimezone(UTC)
     except (OverflowError, ValueError) as error:
+        raise _outside(at.isoformat(), at, place) from error
+
+
+def _outside(text: str, at: Moment, place: str) -> FilterError:
+    return FilterError(
+        f"{text} lies outside the years 1 to 9999 in UTC",
+        value=at,
+        place=place,
+        advice="give an instant between them",
+    )
+
+
+def _first(day: date, in_zone: tzinfo, place: str) -> datetime:
+    midnight = datetime(day.year, day.month, day.day, tzinfo=in_zone)
+    if datetime_exists(midnight):
+        return midnight.astimezone(UTC)
+    # Midnight is skipped: the day begins where the gap ends, which is not always at one.
+    start, end = (midnight.replace(fold=fold).astimezone(UTC) for fold in (1, 0))
+    before = start.astimezone(in_zone).utcoffset()
+    while end - start > timedelta(seconds=1):
+        middle = start + (end - start) // timedelta(seconds=2) * timedelta(seconds=1)
+        if middle.astimezone(in_zone).utcoffset() == before:
+            start = middle
+        else:
+            end = middle
+    if end.astimezone(in_zone).date() != day:
         raise FilterError(
-            f"{at.isoformat()!r} lies outside the years 1 to 9999 in UTC",
-            value=at,
+            f"{day} does not exist in {in_zone}: the zone skips that whole day",
+            value=day,
             place=place,
-            advice="give an instant between them",
-        ) from error
+            advice="give an offset",
+        )
+
+    return end
 
 
 def _exact(at: datetime, place: str) -> datetime:
@@ -267,29 +376,45 @@ def _exact(at: datetime, place: str) -> datetime:
     )
 
 
+def _from_timedelta(value: timedelta, place: str) -> Age:
+    # Subclasses hold calendar parts or nanoseconds beside what a timedelta does.
+    if any(getattr(value, name, 0) for name in ("years", "months", "nanoseconds")):
+        raise FilterError(
+            f"{shown(value)} is no exact length of time", value=value, place=place, advice=_AGES
+        )
+    clock = timedelta.__floordiv__(value, timedelta(microseconds=1))
+
+    return Age(microseconds=clock)
+
+
 def _from_relativedelta(value: relativedelta, place: str) -> Age:
     absolute = ("year", "month", "day", "weekday", "hour", "minute", "second", "microsecond")
     if value.leapdays or any(getattr(value, name) is not None for name in absolute):
         raise FilterError(
-            f"{value!r} names a point in time, not an age",
+            f"{shown(value)} names a point in time, not an age",
             value=value,
             place=place,
             advice="use the plural arguments only, such as relativedelta(months=6)",
         )
-    clock = timedelta(
-        hours=value.hours,
-        minutes=value.minutes,
-        seconds=value.seconds,
-        microseconds=value.microseconds,
-    )
-    parts = (value.years, value.months, value.days)
-    if any(part != int(part) for part in parts):
-        raise FilterError(
-            f"{value!r} has a part of a day or month", value=value, place=place
+    try:
+        clock = timedelta(
+            hours=value.hours,
+            minutes=value.minutes,
+            seconds=value.seconds,
+            microseconds=value.microseconds,
         )
+        parts = (value.years, value.months, value.days)
+        years, months, days = whole = tuple(map(int, parts))
+        if whole != parts:
+            raise ValueError(parts)
+    except (ValueError, OverflowError, TypeError) as error:
+        raise FilterError(
+            f"{shown(value)} has a part of a day or month, or no end",
+            value=value,
+            place=place,
+            advice="count in whole years, months and days, and in hours below",
+        ) from error
 
     return Age(
-        months=int(value.years) * 12 + int(value.months),
-        days=int(value.days),
-        microseconds=clock // timedelta(microseconds=1),
+        months=years * 12 + months, days=days, microseconds=clock // timedelta(microseconds=1)
     )

@@ -12,9 +12,11 @@ import enum
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from attrs import Factory, frozen
+from attrs import Factory, field, frozen
+
+from .errors import FilterError, shown
 
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["UNKNOWN", "Explanation", "Memory", "Scalar", "Truth", "Unknown"]
 
-Scalar = str | int | float | bool
+Scalar: TypeAlias = str | int | float | bool
 """A value a field can be compared with."""
 
 
@@ -36,9 +38,7 @@ class Truth(enum.Enum):
     UNKNOWN = "unknown"
 
     def __bool__(self) -> bool:
-        raise TypeError(
-            f"{self} has three values, not two; compare it: truth is Truth.TRUE"
-        )
+        raise TypeError(f"{self} has three values, not two; compare it: truth is Truth.TRUE")
 
     def __invert__(self) -> Truth:
         match self:
@@ -93,6 +93,26 @@ UNKNOWN: Final[Literal[Unknown.UNKNOWN]] = Unknown.UNKNOWN
 strings, a time that is no time). NULL is None; a column that the collection lacks is left out."""
 
 
+def _tags(value: Collection[str] | Unknown | None) -> Collection[str] | Unknown:
+    if value is None:
+        return ()
+    if isinstance(value, Unknown):
+        return value
+    if (
+        isinstance(value, str | bytes | Mapping)
+        or not isinstance(value, Collection)
+        or not all(isinstance(tag, str) for tag in value)
+    ):
+        raise FilterError(
+            f"{shown(value)} is no list of tags",
+            value=value,
+            place="memory.tags",
+            advice="give a list of str, or UNKNOWN where the stored value is none",
+        )
+
+    return value
+
+
 @frozen(kw_only=True)
 class Memory:
     """
@@ -105,7 +125,7 @@ class Memory:
 
     key: str | int | tuple[str | int, ...] | None = None
     hash: str | None = None
-    tags: Collection[str] | Unknown = ()
+    tags: Collection[str] | Unknown = field(default=(), converter=_tags)
     times: Mapping[str, datetime | Unknown | None] = Factory(dict)
     fields: Mapping[str, object] = Factory(dict)
     collection: str | None = None
@@ -136,18 +156,21 @@ class Explanation:
         if len(self.parts) == 1:
             return self.parts[0].deciding
 
-        return tuple(
-            leaf
+        # A leaf that stands in several parts is told once.
+        found = {
+            leaf.filter: leaf
             for part in self.parts
             if part.truth is self.truth
             for leaf in part.deciding
-        )
+        }
+
+        return tuple(found.values())
 
     def __str__(self) -> str:
         lines = [f"{self.filter} is {self.truth.value}"]
         lines += [
             f"  because {leaf.filter} is {leaf.truth.value}: "
-            f"wanted {leaf.wanted!r}, got {leaf.got!r}"
+            f"wanted {shown(leaf.wanted)}, got {shown(leaf.got)}"
             for leaf in self.deciding
         ]
 

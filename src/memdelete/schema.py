@@ -9,15 +9,13 @@ one, and everybody above reads both.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-
 from types import MappingProxyType
-from typing import Literal
+from typing import Final, Literal, TypeAlias
 
 from attrs import Factory, field, frozen
 from attrs.validators import in_
 
 from .errors import StoreError
-
 from .tags import JoinTable, TagStorage
 from .times import TimeEncoding
 
@@ -45,14 +43,73 @@ __all__ = [
     "Vectors",
 ]
 
-Kind = Literal["text", "integer", "real", "boolean", "any"]
+Kind: TypeAlias = Literal["text", "integer", "real", "boolean", "any"]
 """The class of a column's values; `any` where the engine leaves it to each row."""
-By = Literal["key", "hash"]
+By: TypeAlias = Literal["key", "hash"]
 """Which of a memory's own values a tie holds."""
-OnSoft = Literal["keep", "remove"]
+OnSoft: TypeAlias = Literal["keep", "remove"]
 """What a soft delete does with what hangs on a memory; `remove` moves it to the bin."""
 
-_KINDS = ("text", "integer", "real", "boolean", "any")
+_KINDS: Final = ("text", "integer", "real", "boolean", "any")
+
+
+# Named, and not `tuple` and `dict`, so that type checkers know what may be given.
+
+
+def _names(value: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(value, str):
+        raise StoreError(
+            f"{value!r} is one text where a list of names belongs",
+            advice="it would be read letter by letter; put it in brackets",
+        )
+
+    return tuple(value)
+
+
+def _twins(value: Iterable[Iterable[str]]) -> tuple[tuple[str, ...], ...]:
+    return tuple(map(_names, value))
+
+
+def _ends(value: Iterable[End]) -> tuple[End, ...]:
+    return tuple(value)
+
+
+def _encodings(value: Iterable[TimeEncoding]) -> tuple[TimeEncoding, ...]:
+    return tuple(value)
+
+
+def _sidecars(value: Iterable[Sidecar]) -> tuple[Sidecar, ...]:
+    return tuple(value)
+
+
+def _collections(value: Iterable[Collection]) -> tuple[Collection, ...]:
+    return tuple(value)
+
+
+def _texts(value: Mapping[str, str]) -> Mapping[str, str]:
+    return MappingProxyType(dict(value))
+
+
+def _times(value: Mapping[str, TimeEncoding]) -> Mapping[str, TimeEncoding]:
+    return MappingProxyType(dict(value))
+
+
+def _revived(value: Mapping[str, int | str]) -> Mapping[str, int | str]:
+    return MappingProxyType(dict(value))
+
+
+def _fields(value: Mapping[str, Field | str]) -> Mapping[str, Field]:
+    return MappingProxyType(
+        {name: Field(to) if isinstance(to, str) else to for name, to in value.items()}
+    )
+
+
+def _key(value: str | Iterable[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _own_name(collection: Collection) -> str:
+    return collection.table
 
 
 # --- what is declared -----------------------------------------------------------------------
@@ -123,7 +180,7 @@ class Edges:
     """
 
     table: str
-    ends: tuple[End, ...] = field(converter=tuple)
+    ends: tuple[End, ...] = field(converter=_ends)
     on_soft: OnSoft = "remove"
 
 
@@ -173,23 +230,13 @@ class Ledger:
     """
 
     table: str
-    deleted: Mapping[str, str] = field(converter=lambda value: MappingProxyType(dict(value)))
-    restored: Mapping[str, str] = field(converter=lambda value: MappingProxyType(dict(value)))
+    deleted: Mapping[str, str] = field(converter=_texts)
+    restored: Mapping[str, str] = field(converter=_texts)
     active: str = "TRUE"
-    also: tuple[str, ...] = field(default=(), converter=tuple)
+    also: tuple[str, ...] = field(default=(), converter=_names)
 
 
-Sidecar = Vectors | FullText | Edges | Rows | References | Ledger
-
-
-def _fields(value: Mapping[str, Field | str]) -> Mapping[str, Field]:
-    return MappingProxyType(
-        {name: Field(to) if isinstance(to, str) else to for name, to in value.items()}
-    )
-
-
-def _key(value: str | Iterable[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+Sidecar: TypeAlias = Vectors | FullText | Edges | Rows | References | Ledger
 
 
 @frozen(kw_only=True, eq=False)
@@ -206,22 +253,18 @@ class Collection:
 
     table: str
     key: tuple[str, ...] = field(converter=_key)
-    name: str = field(default=Factory(lambda self: self.table, takes_self=True))
+    name: str = field(default=Factory(_own_name, takes_self=True))
     schema: str | None = None
     hash: str | None = None
     tags: TagStorage | None = None
-    times: Mapping[str, TimeEncoding] = field(
-        factory=dict, converter=lambda value: MappingProxyType(dict(value))
-    )
+    times: Mapping[str, TimeEncoding] = field(factory=dict, converter=_times)
     tombstone: TimeEncoding | Flag | None = None
-    touch: tuple[TimeEncoding, ...] = field(default=(), converter=tuple)
+    touch: tuple[TimeEncoding, ...] = field(default=(), converter=_encodings)
     fields: Mapping[str, Field] = field(factory=dict, converter=_fields)
-    content: tuple[str, ...] = field(default=(), converter=tuple)
-    sidecars: tuple[Sidecar, ...] = field(default=(), converter=tuple)
-    twins: tuple[tuple[str, ...], ...] = field(default=(), converter=tuple)
-    revive: Mapping[str, int | str] = field(
-        factory=dict, converter=lambda value: MappingProxyType(dict(value))
-    )
+    content: tuple[str, ...] = field(default=(), converter=_names)
+    sidecars: tuple[Sidecar, ...] = field(default=(), converter=_sidecars)
+    twins: tuple[tuple[str, ...], ...] = field(default=(), converter=_twins)
+    revive: Mapping[str, int | str] = field(factory=dict, converter=_revived)
 
     def __attrs_post_init__(self) -> None:
         if self.tombstone and not isinstance(self.tombstone, Flag):
@@ -271,7 +314,7 @@ class Store:
     """
 
     name: str
-    collections: tuple[Collection, ...] = field(converter=tuple)
+    collections: tuple[Collection, ...] = field(converter=_collections)
 
     def __attrs_post_init__(self) -> None:
         if not self.collections:
@@ -416,5 +459,3 @@ class LiveSchema:
         found = self.tables.get(table)
 
         return found is not None and {*columns} <= {column.name for column in found.columns}
-
-

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from attrs import field, frozen
 
-from .errors import StoreError
+from .errors import StoreError, shown
 from .memories import UNKNOWN, Unknown
 
 
@@ -35,10 +35,11 @@ BLANKS = " \t\n\v\f\r"
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def _separator(_: object, __: object, value: str) -> None:
-    if len(value) != 1 or value.isalnum() or value == " ":
+def _separator(_: object, __: object, value: object) -> None:
+    one = value if isinstance(value, str) and len(value) == 1 else " "
+    if one.isalnum() or one in " \0" or _HALF.search(one):
         raise StoreError(
-            f"{value!r} cannot separate tags",
+            f"{shown(value)} cannot separate tags",
             place="CommaText",
             advice="give one character that is no letter, digit or blank",
         )

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 import re
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from attrs import field, frozen
 from attrs.validators import in_
@@ -25,9 +25,10 @@ from .memories import UNKNOWN, Unknown
 
 __all__ = [
     "EPOCHS",
+    "EPOCH_TEXT",
+    "FIRST_MICROSECOND",
     "ISO_TEXT",
     "LAST_MICROSECOND",
-    "FIRST_MICROSECOND",
     "EpochMicros",
     "EpochMillis",
     "EpochSeconds",
@@ -126,8 +127,8 @@ class EpochMicros:
         """
         The instant of a stored value: None for NULL, `UNKNOWN` where it is no instant.
         """
-        wrong = {"integer": float, "real": int, "text": ()}[self.storage]
-        if isinstance(raw, wrong):
+        kind = {"integer": int, "real": float, "text": str}[self.storage]
+        if raw is not None and not isinstance(raw, kind):
             return UNKNOWN
 
         return _decode_epoch(raw, self.storage, self.per_second)
@@ -162,7 +163,7 @@ class ISOText:
         if form is None or (form["offset"] is None and self.naive == "unknown"):
             return UNKNOWN
         try:
-            day = datetime.strptime(form["date"], "%Y-%m-%d").replace(tzinfo=UTC)
+            days = date.fromisoformat(form["date"]) - _EPOCH.date()
         except ValueError:
             return UNKNOWN
         clock = timedelta(
@@ -171,16 +172,17 @@ class ISOText:
             seconds=int(form["second"] or 0),
             microseconds=int((form["fraction"] or "").ljust(6, "0")[:6]),
         )
-        return from_micros(to_micros(day) + (clock - _offset(form["offset"])) // _MICROSECOND)
+        return from_micros((days + clock - _offset(form["offset"])) // _MICROSECOND)
 
     def encode(self, at: datetime) -> str:
         """
         *at* in the store's own form, cut to what the form holds.
         """
+        at = _EPOCH + (at - _EPOCH)  # in UTC, and no naive one: astimezone asks the host for those
         # strftime does not pad years below 1000 on every platform; isoformat does.
         form = self.form.replace("%Y", at.isoformat()[:4])
 
-        return at.astimezone(UTC).strftime(form)
+        return at.strftime(form)
 
 
 @frozen
@@ -200,7 +202,7 @@ class Native:
             case None:
                 return None
             case datetime():
-                return raw.astimezone(UTC) if raw.tzinfo else raw.replace(tzinfo=UTC)
+                return from_micros(to_micros(raw if raw.tzinfo else raw.replace(tzinfo=UTC)))
             case _:
                 return UNKNOWN
 
@@ -208,11 +210,11 @@ class Native:
         """
         *at* as a driver takes it: aware where the column has a zone, naive UTC where not.
         """
-        return at if self.zoned else at.astimezone(UTC).replace(tzinfo=None)
+        return at if self.zoned else (_EPOCH + (at - _EPOCH)).replace(tzinfo=None)
 
 
-TimeEncoding = EpochSeconds | EpochMillis | EpochMicros | ISOText | Native
-EPOCHS = EpochSeconds | EpochMillis | EpochMicros
+TimeEncoding: TypeAlias = EpochSeconds | EpochMillis | EpochMicros | ISOText | Native
+EPOCHS: TypeAlias = EpochSeconds | EpochMillis | EpochMicros
 
 
 def to_micros(at: datetime) -> int:

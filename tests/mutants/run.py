@@ -51,19 +51,23 @@ def main(wanted: list[str]) -> int:
             _copy(ROOT / part, work / part)
         smooth, _ = _run(work, sorted({test for mutant in chosen for test in mutant.tests}))
         if smooth != 0:
+            print("the tests fail without any fault planted")
             return 1
         for mutant in chosen:
             file = work / "src" / "memdelete" / mutant.file
             text = file.read_text()
             if text.count(mutant.old) != 1:
+                print(f"STALE     {mutant.name}: its text stands {text.count(mutant.old)} times")
                 alive += 1
                 continue
             file.write_text(text.replace(mutant.old, mutant.new))
-            code, _seconds = _run(work, mutant.tests)
+            code, seconds = _run(work, mutant.tests)
             file.write_text(text)
             # 1 is a failed test; anything else (no tests, a broken import) has noticed nothing.
             verdict = "killed" if code == 1 else "SURVIVED" if code == 0 else f"BROKEN {code}"
             alive += verdict != "killed"
+            print(f"{verdict:<9} {mutant.name} ({seconds:.0f} s): {mutant.why}", flush=True)
+    print(f"{len(chosen) - alive} of {len(chosen)} killed")
 
     return min(alive, 100)
 
@@ -80,18 +84,7 @@ def _run(work: Path, tests: list[str]) -> tuple[int, float]:
     shared = os.environ.get("MEMDELETE_SHARED") or ROOT.parent / "shared"
     started = time.monotonic()
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-x",
-            "-q",
-            "-p",
-            "no:randomly",
-            "-p",
-            "no:cacheprovider",
-            *tests,
-        ],
+        [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", *tests],
         cwd=work,
         env={
             **os.environ,

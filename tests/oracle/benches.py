@@ -46,6 +46,7 @@ class Bench(Protocol):
     collections: Sequence[Collection]
     live: LiveSchema
     kinds: Mapping[str, str]
+    guessed_kinds: Mapping[str, str]
     keys: Mapping[tuple[str, ...], Sequence[Any]]
     cells: Mapping[str, st.SearchStrategy[Any]]
 
@@ -77,7 +78,7 @@ def cases(draw: st.DrawFn, bench: Bench, most: int = 6) -> Case:
     """
     collection = draw(st.sampled_from(bench.collections))
     live = draw(st.sampled_from((None, bench.live)))
-    asked = draw(_asked(bench, collection, draw(st.booleans()), most))
+    asked = draw(_asked(bench, collection, live is not None, draw(st.booleans()), most))
     names = sorted({name for each in asked for name in columns_read(each, collection)} - {"id"})
     if isinstance(collection.tags, JoinTable) and any(map(_on_tags, asked)):
         names.append(collection.tags.table)
@@ -90,10 +91,11 @@ def cases(draw: st.DrawFn, bench: Bench, most: int = 6) -> Case:
 
 @lru_cache(maxsize=None)
 def _asked(
-    bench: Bench, collection: Collection, lacking: bool, most: int
+    bench: Bench, collection: Collection, known: bool, lacking: bool, most: int
 ) -> st.SearchStrategy[list[Filter]]:
     keys = bench.keys[collection.key]
-    one = filters(collection, keys=keys, kinds=bench.kinds, lacking=lacking)
+    kinds = bench.kinds if known else bench.guessed_kinds
+    one = filters(collection, keys=keys, kinds=kinds, lacking=lacking)
 
     return st.lists(one, min_size=1, max_size=most)
 

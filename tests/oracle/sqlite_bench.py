@@ -138,6 +138,7 @@ class SQLiteBench:
     )
     live = LiveSchema("sqlite", {"memories": _live("memories", TYPES)}, version=(3,))
     kinds: Mapping[str, str] = {"loose": "any", "number": "any"}
+    guessed_kinds: Mapping[str, str] = kinds
     keys = KEYS
     cells: Mapping[str, st.SearchStrategy[Any]] = {
         "slug": st.sampled_from((None, "a", "A", "1", "1x", "b ", "b", b"a")),

@@ -8,6 +8,8 @@ Asks the real mcp-memory-service about a store, in a process of its own, and pri
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
 import os
 import sys
@@ -30,18 +32,7 @@ from mcp_memory_service.utils.hashing import generate_content_hash  # noqa: E402
 from mcp_memory_service.utils.health_check import HealthCheckFactory  # noqa: E402
 
 
-WORDS = [
-    "amber",
-    "birch",
-    "cedar",
-    "delta",
-    "ember",
-    "fjord",
-    "grove",
-    "harbor",
-    "island",
-    "jasper",
-]
+WORDS = "amber birch cedar delta ember fjord grove harbor island jasper".split()
 
 
 def _memory(content: str, number: int = 0) -> Memory:
@@ -73,18 +64,9 @@ async def _ask(path: str, wish: dict[str, object]) -> dict[str, object]:
         found: dict[str, list[bool]] = {}
         for content in wish.get("find", ()):  # type: ignore[attr-defined]
             hash_ = generate_content_hash(content)
-            semantic = [
-                hit.memory.content_hash for hit in await storage.retrieve(content, n_results=3)
-            ]
-            words = [
-                hit[0] if isinstance(hit, tuple) else hit
-                for hit in await storage._search_bm25(content, 5)
-            ]
-            found[content] = [
-                hash_ in semantic,
-                hash_ in words,
-                await storage.get_by_hash(hash_) is not None,
-            ]
+            semantic = [hit.memory.content_hash for hit in await storage.retrieve(content, n_results=3)]
+            words = [hit[0] if isinstance(hit, tuple) else hit for hit in await storage._search_bm25(content, 5)]
+            found[content] = [hash_ in semantic, hash_ in words, await storage.get_by_hash(hash_) is not None]
         told["found"] = found
     finally:
         await storage.close()
@@ -95,11 +77,8 @@ async def _ask(path: str, wish: dict[str, object]) -> dict[str, object]:
 async def _health(storage: SqliteVecMemoryStorage) -> object:
     ok, _, stats = await HealthCheckFactory.create(storage).check_health(storage)
 
-    return [
-        bool(ok),
-        {k: v for k, v in stats.items() if isinstance(v, str | int) and "size" not in k},
-    ]
+    return [bool(ok), {k: v for k, v in stats.items() if isinstance(v, str | int) and "size" not in k}]
 
 
 if __name__ == "__main__":
-    pass
+    print(json.dumps(asyncio.run(_ask(sys.argv[1], json.loads(sys.argv[2]))), default=str))

@@ -35,7 +35,6 @@ FALSE: Final = exp.Boolean(this=False)
 _WHOLE: Final = (
     exp.Boolean,
     exp.Cast,
-    exp.Collate,
     exp.Column,
     exp.Identifier,
     exp.Literal,

@@ -1,0 +1,13 @@
+"""
+`python -m memdelete`, for wherever the script is not on the path.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from .cli import main
+
+
+if __name__ == "__main__":
+    sys.exit(main())
