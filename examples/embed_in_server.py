@@ -159,7 +159,9 @@ async def main(path: Path) -> None:
         server = NotesServer(connection)
         await server.start()
         await server.remember("ana", "Try the new tokenizer.", ["draft"], 1_685_577_600.0)
-        await server.remember("ana", "The API freeze is in May.", ["draft", "pinned"], 1_685_577_600.0)
+        await server.remember(
+            "ana", "The API freeze is in May.", ["draft", "pinned"], 1_685_577_600.0
+        )
         await server.remember("bo", "Bo's own draft.", ["draft"], 1_685_577_600.0)
         last = await server.remember("ana", "Lunch on Friday.", [], 1_764_547_200.0)
 

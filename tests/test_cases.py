@@ -147,6 +147,10 @@ class Engine:
 
 
 class SQLite(Engine):
+    """
+    The embedded one: no arrays, no timestamps.
+    """
+
     dialect, paramstyle, gap = "sqlite", "qmark", "?"
     integer, real = "INTEGER", "REAL"
     storages = (*COMMA, *JOINED)
@@ -154,10 +158,18 @@ class SQLite(Engine):
 
 
 class Postgres(Engine):
+    """
+    PostgreSQL, by psycopg.
+    """
+
     dialect, paramstyle, gap = "postgres", "format", "%s"
 
 
 class DuckDB(Engine):
+    """
+    DuckDB, by its own driver.
+    """
+
     dialect, paramstyle, gap = "duckdb", "qmark", "?"
 
 
@@ -259,18 +271,18 @@ def duckdb() -> Iterator[Engine]:
 @pytest.fixture(scope="module")
 def postgresql(postgres: str) -> Iterator[Engine]:
     """
-    PostgreSQL, in a transaction that is never committed.
+    PostgreSQL, in a schema of its own.
     """
-    connection = require("psycopg").connect(postgres)
+    connection = require("psycopg").connect(postgres, autocommit=True)
 
     def execute(sql: str, params: Sequence[object]) -> list[tuple[Any, ...]]:
         cursor = connection.execute(sql, params)
         return cursor.fetchall() if cursor.description else []
 
     execute("CREATE SCHEMA cases", ())
-    execute("SET LOCAL search_path = cases", ())
+    execute("SET search_path = cases", ())
     yield Postgres(execute)
-    connection.rollback()
+    execute("DROP SCHEMA cases CASCADE", ())
     connection.close()
 
 
@@ -283,9 +295,7 @@ def test_oracle(case):
     blank = dict.fromkeys(mapping.columns)
     memories = [decoded(mapping, blank | raw(mapping, row)) for row in case["rows"]]
 
-    assert case["expect"] == [
-        memory.key for memory in memories if asked(case).matches(memory)
-    ]
+    assert case["expect"] == [memory.key for memory in memories if asked(case).matches(memory)]
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "apsw", "duckdb", "postgresql"])
@@ -297,8 +307,8 @@ def test_engines(case, engine, request, record_property):
     engine = request.getfixturevalue(engine)
     storages = [each for each in engine.storages if holds_tags(each, case["rows"])]
     encodings = [each for each in engine.encodings if holds_times(each, case["rows"])]
-    cannot = [each for each in (*engine.storages, *engine.encodings)]
-    cannot = [each for each in cannot if each not in (*storages, *encodings)]
+    there = (*engine.storages, *engine.encodings)
+    cannot = [each for each in there if each not in (*storages, *encodings)]
     record_property("cannot hold the rows", "; ".join(map(repr, cannot)))
     expected, got = {}, {}
     for storage in storages:

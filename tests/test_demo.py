@@ -32,7 +32,9 @@ def plain(path):
     with closing(sqlite3.connect(path)) as connection:
         return {
             name: rows
-            for name, rows in dump(lambda sql: connection.execute(sql).fetchall(), aside=["demo_vectors"]).items()
+            for name, rows in dump(
+                lambda sql: connection.execute(sql).fetchall(), aside=["demo_vectors"]
+            ).items()
             if not name.startswith("demo_vectors")
         }
 
@@ -120,7 +122,11 @@ def test_keep(tmp_path, capsys):
 
     assert 0 == cli.main(["demo", "--keep", str(path)])
     assert 0 == cli.main(["history", str(path), "--quiet"])
-    assert 4 == len(list(itertools.dropwhile(lambda line: len(line) != 32, capsys.readouterr().out.splitlines())))
+    assert 4 == len(
+        list(
+            itertools.dropwhile(lambda line: len(line) != 32, capsys.readouterr().out.splitlines())
+        )
+    )
 
 
 @pytest.mark.parametrize("place", ["taken.db", "nowhere/memory.db"])

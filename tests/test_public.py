@@ -80,7 +80,9 @@ def test_all_errors():
     Every error that may be raised can be caught by its public name.
     """
     raised = {
-        name for name, value in vars(errors).items() if isinstance(value, type) and value.__module__ == errors.__name__
+        name
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and value.__module__ == errors.__name__
     }
 
     assert raised == {name for name in memdelete.__all__ if name in raised}

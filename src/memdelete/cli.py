@@ -8,6 +8,7 @@ deletion is previewed, shown and then done exactly as shown. What may be said is
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a terminal that lacks a letter shows its number
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a letter shows its number
             stream.reconfigure(errors="backslashreplace")
     try:
         code = _run(words)

@@ -190,20 +190,22 @@ def _keys(said: argparse.Namespace, memories: Deleter) -> Filter:
     Where the key has several columns, each is a JSON array: ``["ana", 7]``.
     """
     store = memories.store
+    several = len(store.collections) > 1
     name = said.collection[0] if said.collection and len(set(said.collection)) == 1 else None
-    if name is None and len(store.collections) > 1:
+    if name is None and several:
         names = ", ".join(collection.name for collection in store.collections)
         raise FilterError(
             "a key is one collection's", place="--key", advice=f"say --collection, of: {names}"
         )
     collection = store.collection(name) if name is not None else store.collections[0]
     values = said.key
-    if len(collection.key) > 1:
-        values = [_parts(text) for text in values]
-    elif _is_integer(memories, collection.table, collection.key[0]):
-        values = [int(text) if _NUMBER.fullmatch(text) else text for text in values]
+    match collection.key:
+        case (column,) if _is_integer(memories, collection.table, column):
+            values = [int(text) if _NUMBER.fullmatch(text) else text for text in values]
+        case (_, _, *_):
+            values = [_parts(text) for text in values]
 
-    return Key(*values, collection=collection.name if len(store.collections) > 1 else None)
+    return Key(*values, collection=collection.name if several else None)
 
 
 def _parts(text: str) -> tuple[Any, ...]:

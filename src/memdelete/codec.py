@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from . import instants
 from .errors import FilterError, shown
@@ -52,6 +52,7 @@ Redactor: TypeAlias = Callable[[Compare], object | None]
 
 _MOMENTS = {"before": Before, "after": After, "since": Since, "until": Until}
 _AGES = {"older_than": OlderThan, "newer_than": NewerThan}
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False)
 _COMPARISON = frozenset({"field", "op", "value", "ignore_case"})
 
 
@@ -133,7 +134,7 @@ def json_text(value: object) -> str:
     """
     Plain values as JSON text: for engines that take a list as one parameter.
     """
-    return json.dumps(value, ensure_ascii=False)
+    return _ENCODER.encode(value)
 
 
 # --- writing --------------------------------------------------------------------------------

@@ -437,7 +437,12 @@ class Bin:
         return self._run(talk, write=False)
 
     def restore(
-        self, what: Filter, *, collections: Sequence[str] | None = None, strict: bool = False
+        self,
+        what: Filter,
+        *,
+        collections: Sequence[str] | None = None,
+        strict: bool = False,
+        reason: str | None = None,
     ) -> Restoration:
         """
         Give back what the filter selects in the bin; tombstones of the product's own stay.
@@ -449,6 +454,7 @@ class Bin:
             collections=collections,
             strict=strict,
             only_bin=True,
+            reason=reason,
         )
 
         return self._run(talk, write=True)
@@ -459,7 +465,9 @@ class Bin:
         older_than: str | timedelta | None = None,
         deleted_before: str | Moment | None = None,
         filter: Filter | None = None,
+        collections: Sequence[str] | None = None,
         at_most: int | None = None,
+        reason: str | None = None,
     ) -> Receipt:
         """
         Remove for good from the bin alone; what is only marked in the store stays marked.
@@ -472,7 +480,9 @@ class Bin:
             filter=filter,
             retention=self._retention,
             only_bin=True,
+            collections=collections,
             at_most=at_most,
+            reason=reason,
         )
 
         return self._run(talk, write=True)
@@ -497,7 +507,12 @@ class AsyncBin:
         return await self._run(talk, write=False)
 
     async def restore(
-        self, what: Filter, *, collections: Sequence[str] | None = None, strict: bool = False
+        self,
+        what: Filter,
+        *,
+        collections: Sequence[str] | None = None,
+        strict: bool = False,
+        reason: str | None = None,
     ) -> Restoration:
         """
         Give back what the filter selects in the bin; tombstones of the product's own stay.
@@ -509,6 +524,7 @@ class AsyncBin:
             collections=collections,
             strict=strict,
             only_bin=True,
+            reason=reason,
         )
 
         return await self._run(talk, write=True)
@@ -519,7 +535,9 @@ class AsyncBin:
         older_than: str | timedelta | None = None,
         deleted_before: str | Moment | None = None,
         filter: Filter | None = None,
+        collections: Sequence[str] | None = None,
         at_most: int | None = None,
+        reason: str | None = None,
     ) -> Receipt:
         """
         Remove for good from the bin alone; what is only marked in the store stays marked.
@@ -532,7 +550,9 @@ class AsyncBin:
             filter=filter,
             retention=self._retention,
             only_bin=True,
+            collections=collections,
             at_most=at_most,
+            reason=reason,
         )
 
         return await self._run(talk, write=True)

@@ -108,8 +108,10 @@ async def _shielded(session: AsyncAnswering, question: Question[T]) -> T:
             cancelled = error
         except BaseException:  # noqa: BLE001 - the task keeps it, and it is raised below
             break
-    answer = task.result()
+    failure = task.exception()
     if cancelled is not None:
-        raise cancelled
+        raise cancelled from failure
+    if failure is not None:
+        raise failure
 
-    return answer
+    return task.result()

@@ -60,7 +60,8 @@ _UNITS = {
     "us": ("microseconds", 1),
 }
 _AGES = 'say numbers with units y mo w d h min s ms us, such as "30d" or "1y6mo"'
-_AGE = re.compile(r"(?:\d{1,12}(?:y|mo|w|d|h|min|ms|us|s)\s?)+", re.ASCII)
+_AGE_FORM = r"\d{1,18}(?:y|mo|w|d|h|min|ms|us|s)"
+_AGE = re.compile(rf"{_AGE_FORM}(?: ?{_AGE_FORM})*", re.ASCII)
 _AGE_PART = re.compile(r"(\d+)([a-z]+)", re.ASCII)
 
 
@@ -97,6 +98,8 @@ class Age:
 
         return "".join(f"{number}{unit}" for number, unit in parts if number)
 
+
+_LONGEST = Age(months=9999 * 12, days=9999 * 366, microseconds=9999 * 366 * 86_400_000_000)
 
 AgeLike: TypeAlias = str | timedelta | relativedelta | Age
 """What `age` reads."""
@@ -247,6 +250,17 @@ def age(value: object, place: str) -> Age:
             value=value,
             place=place,
             advice="an age counts back from now and is more than nothing",
+        )
+    if (
+        found.months > _LONGEST.months
+        or found.days > _LONGEST.days
+        or found.microseconds > _LONGEST.microseconds
+    ):
+        raise FilterError(
+            f"{shown(value)} is longer than there are years",
+            value=value,
+            place=place,
+            advice="say Everything() to mean every row, or give a shorter age",
         )
 
     return found

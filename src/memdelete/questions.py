@@ -18,20 +18,25 @@ from attrs import frozen
 
 from .filters import Filter, KeyValue
 from .receipts import Entry, Include, Reason
-from .schema import Collection, Ledger, LiveSchema, LiveTable, Sidecar, Vectors
-from .tags import JoinTable
+from .schema import Collection, Edges, Ledger, LiveSchema, LiveTable, Rows, Sidecar, Vectors
+from .tags import JoinTable, JSONArray
 from .times import EpochMicros
 
 
 __all__ = [
     "BIN",
+    "MARK",
+    "META",
     "Append",
     "ArchiveRows",
     "ArchiveTie",
     "Begin",
+    "Clear",
     "Commit",
     "Count",
+    "CountImages",
     "CountTie",
+    "CountTies",
     "CountView",
     "CreateTables",
     "Discard",
@@ -66,10 +71,15 @@ __all__ = [
     "Still",
     "Targets",
     "Tell",
+    "Unlike",
 ]
 
 Answer_co = TypeVar("Answer_co", covariant=True)
 
+MARK = "memdelete_"
+"""What the names of memdelete's own tables and columns begin with."""
+META = "memdelete_meta"
+"""The table of what memdelete knows of itself in this store."""
 BIN = "memdelete_bin_"
 """What the name of a bin begins with."""
 
@@ -125,7 +135,7 @@ class Site:
         """
         tags = self.collection.tags
         if isinstance(tags, JoinTable):
-            tags = attrs.evolve(tags, table=f"{BIN}{tags.table}")
+            tags = JSONArray("memdelete_tags")  # each image has its own, as they were
         times = {**self.collection.times, "deleted_at": EpochMicros("memdelete_at")}
 
         return attrs.evolve(
@@ -285,7 +295,8 @@ class Lookup(Question[Sequence[tuple[KeyValue, bool]]]):
     """
     Which of the *values* of a key (or, with *hashes*, of a hash) are there, and which are live.
 
-    Within the selection's scope only: what lies outside of it does not exist.
+    Within the selection's scope only: what lies outside of it does not exist. Of a selection on
+    the bin, nothing is live.
     """
 
     selection: Selection
@@ -311,6 +322,33 @@ class CountTie(Question[int]):
 
     targets: Targets
     sidecar: Sidecar
+
+
+@frozen(eq=False)
+class CountTies(Question[int]):
+    """
+    How many rows of one table hang on any of the targets, by any of the sidecars over it.
+    """
+
+    pairs: tuple[tuple[Targets, Edges | Rows], ...]
+
+
+@frozen(eq=False)
+class CountImages(Question[int]):
+    """
+    How many images the bin holds of rows with the targets' keys.
+    """
+
+    targets: Targets
+
+
+@frozen(eq=False)
+class Clear(Question[None]):
+    """
+    Forget what was staged for *sites*.
+    """
+
+    sites: tuple[Site, ...]
 
 
 @frozen(eq=False)
@@ -444,10 +482,13 @@ class Append(Question[int]):
 class StageBin(Question[int]):
     """
     Remember the rows of the bin that *selection* selects, of *operation* alone where it is given.
+
+    With *absent*, only images of rows that are no longer in the table.
     """
 
     selection: Selection
     operation: str | None = None
+    absent: bool = False
 
 
 @frozen(eq=False)
@@ -470,6 +511,15 @@ class Refuse(Question[Sequence[Tell]]):
 class PutBackRows(Question[int]):
     """
     Give the staged rows back, whole: unmark those still in place, insert the others.
+    """
+
+    site: Site
+
+
+@frozen(eq=False)
+class Unlike(Question[int]):
+    """
+    How many of the staged rows, put back, are not in every column what their image says.
     """
 
     site: Site
@@ -542,9 +592,13 @@ class Record(Question[None]):
 @frozen(eq=False)
 class Recall(Question[Sequence[Entry]]):
     """
-    The journal's entries, newest first: all, or the one of *operation*.
+    The entries of *store* in the journal, newest first: all, or the one of *operation*.
+
+    With *scope*, those of that scope alone.
     """
 
     site: Site
+    store: str
     operation: str | None = None
     limit: int = 100
+    scope: Mapping[str, object] | None = None

@@ -8,6 +8,8 @@ one, and everybody above reads both.
 
 from __future__ import annotations
 
+import re
+
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
@@ -391,6 +393,33 @@ class LiveTrigger:
 
     name: str
     sql: str
+
+    def fires_on(self, event: str) -> bool:
+        """
+        Whether it fires on ``insert``, ``update`` or ``delete``.
+        """
+        head = re.split(r"\bbegin\b", self.sql, maxsplit=1, flags=re.IGNORECASE)[0]
+        found = re.search(rf"\b{event}\b(?:\s+of\s.*?)?\s+on\b", head, re.IGNORECASE | re.DOTALL)
+
+        return found is not None
+
+    def inserts_into(self, table: str) -> bool:
+        """
+        Whether its text inserts into *table*, however that is quoted.
+        """
+        return table.lower() in self._named(r"insert\s+(?:or\s+\w+\s+)?into")
+
+    def deletes_from(self) -> frozenset[str]:
+        """
+        The tables, in small letters, that its text deletes from.
+        """
+        return self._named(r"delete\s+from")
+
+    def _named(self, words: str) -> frozenset[str]:
+        name = r"""(?:\w+\s*\.\s*)?("(?:[^"]|"")+"|`[^`]+`|\[[^\]]+\]|\w+)"""
+        found = re.findall(rf"\b{words}\s+{name}", self.sql, re.IGNORECASE)
+
+        return frozenset(each.strip('"`[]').replace('""', '"').lower() for each in found)
 
 
 @frozen

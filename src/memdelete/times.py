@@ -241,11 +241,13 @@ def cut(micros: int, per_second: int) -> float:
     Below it every stored real is an earlier instant, from it on none is: so a comparison with
     the bare column says exactly what comparing the instants would.
     """
-    scale = Fraction(1_000_000, per_second)
-    bound = float(Fraction(2 * micros - 1, 2) / scale)
-    while round(Fraction(bound) * scale) >= micros:
-        bound = math.nextafter(bound, -math.inf)
-    while round(Fraction(bound) * scale) < micros:
+    # Reals are read to the nearest microsecond, and in the middle between two to the even one:
+    # the bound is half a microsecond early. The quotient of two integers is correctly rounded.
+    half, grain = 2 * micros - 1, 2_000_000 // per_second
+    bound = half / grain
+    over, under = bound.as_integer_ratio()
+    beyond = over * grain - half * under
+    if beyond < 0 or (beyond == 0 and micros % 2):
         bound = math.nextafter(bound, math.inf)
 
     return bound

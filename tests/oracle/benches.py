@@ -8,7 +8,7 @@ and which it leaves after a DELETE. Filters and rows are drawn here too, so that
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Protocol
 
 from attrs import frozen
@@ -89,7 +89,7 @@ def cases(draw: st.DrawFn, bench: Bench, most: int = 6) -> Case:
 # Strategies are slow to build and are wanted again and again.
 
 
-@lru_cache(maxsize=None)
+@cache
 def _asked(
     bench: Bench, collection: Collection, known: bool, lacking: bool, most: int
 ) -> st.SearchStrategy[list[Filter]]:

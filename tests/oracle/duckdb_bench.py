@@ -115,7 +115,9 @@ def _utc(at: Any) -> object:
 def _loose(storage: str) -> st.SearchStrategy[object]:
     several = stored_tags(STORAGES[storage], loose=False)
 
-    return several if storage in {"list", "real_json"} else several | st.sampled_from(("a\0b", "\0"))
+    return (
+        several if storage in {"list", "real_json"} else several | st.sampled_from(("a\0b", "\0"))
+    )
 
 
 def _json() -> st.SearchStrategy[object]:
@@ -183,7 +185,10 @@ class DuckDBBench:
         "real": st.sampled_from((None, float("nan"), float("inf"), float("-inf"), *REALS)),
         "flag": st.sampled_from((None, True, False)),
         **{name: _loose(name) for name in STORAGES if name not in {"labels", "by_hash", "named"}},
-        **{name: stored_tags(STORAGES[name], loose=False) for name in ("labels", "by_hash", "named")},
+        **{
+            name: stored_tags(STORAGES[name], loose=False)
+            for name in ("labels", "by_hash", "named")
+        },
         "real_json": _json(),
         **{name: stored_times(encoding, loose=False) for name, encoding in TIMES.items()},
         **{name: _stamps() for name in ("zoned", "naive", "millis")},

@@ -130,7 +130,7 @@ def _jsonb() -> st.SearchStrategy[object]:
 
 
 def _reads(text: object) -> bool:
-    return text is None or tags.JSONArray("x").decode(text) is not UNKNOWN and text != ""
+    return text is None or (tags.JSONArray("x").decode(text) is not UNKNOWN and text != "")
 
 
 class PostgresBench:
@@ -248,9 +248,7 @@ class PostgresBench:
             values = {name: value for name, value in row.items() if name in TYPES} | {"id": number}
             names = ", ".join(f'"{name}"' for name in values)
             gaps = ", ".join(f"%s::{TYPES[name][0]}" for name in values)
-            self.execute(
-                f"INSERT INTO memories ({names}) VALUES ({gaps})", tuple(values.values())
-            )
+            self.execute(f"INSERT INTO memories ({names}) VALUES ({gaps})", tuple(values.values()))
             if isinstance(storage, tags.JoinTable):
                 self._tie(storage, number, row, collection)
 
@@ -285,8 +283,7 @@ class PostgresBench:
         tag = f"(SELECT name FROM names WHERE id = {table}.tag)" if storage.names else "tag"
 
         return [
-            tag
-            for (tag,) in self.execute(f"SELECT {tag} FROM {table} WHERE memory = %s", (owner,))
+            tag for (tag,) in self.execute(f"SELECT {tag} FROM {table} WHERE memory = %s", (owner,))
         ]
 
     def selected(self, where: Statement) -> list[int]:
@@ -319,7 +316,7 @@ def _selected(name: str) -> str:
 
 def _raw(name: str, value: Any) -> object:
     match TYPES[name][0], value:
-        case ("timestamp with time zone" | "timestamp without time zone"), Decimal():
+        case (("timestamp with time zone" | "timestamp without time zone"), Decimal()):
             if not value.is_finite():
                 return UNKNOWN
             return times.from_micros(int(value * 1_000_000))

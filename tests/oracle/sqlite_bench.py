@@ -78,7 +78,7 @@ TYPES = {
     "bare": "",
     "strict": "",
     "iso": "TEXT",
-    **{name: "TEXT" for name in ("comma", "semi", "quote", "slash", "line", "json")},
+    **dict.fromkeys(("comma", "semi", "quote", "slash", "line", "json"), "TEXT"),
     **{name: name.partition("_")[2].upper() for name in TIMES if "_" in name},
 }
 INDEXED = ("slug", "num", "any_key", "hash", "text", "nocase", "iso", "s_real", "s_integer")
@@ -224,7 +224,9 @@ class SQLiteBench:
             owner = row[str(collection.hash)]
         tag = f"(SELECT name FROM names WHERE id = {table}.tag)" if storage.names else "tag"
 
-        return [tag for (tag,) in self.execute(f"SELECT {tag} FROM {table} WHERE memory = ?", (owner,))]
+        return [
+            tag for (tag,) in self.execute(f"SELECT {tag} FROM {table} WHERE memory = ?", (owner,))
+        ]
 
     def selected(self, where: Statement) -> list[int]:
         rows = self.execute(f"SELECT id FROM memories WHERE {where.sql} ORDER BY id", where.params)

@@ -18,12 +18,17 @@ from memdelete import codec
 from memdelete.errors import FilterError, PreviewStale, Refused, StoreError, Unverified
 from memdelete.filters import Compare, Filter
 from memdelete.questions import (
+    META,
     Append,
     ArchiveRows,
     ArchiveTie,
+    Clear,
     CountTie,
     CountView,
     CreateTables,
+    Discard,
+    DiscardTie,
+    Found,
     Look,
     Mark,
     Now,
@@ -39,9 +44,21 @@ from memdelete.questions import (
     Targets,
 )
 from memdelete.receipts import Entry, Include, Mode, Preview, Receipt, Verb
-from memdelete.schema import FullText, Ledger, Sidecar
+from memdelete.schema import FullText, Ledger
 
-from .plan import Desk, Order, going, order, refuse_referrers, sites_of, stay_with
+from .digest import MOST_NAMED
+from .plan import (
+    Desk,
+    Order,
+    going,
+    order,
+    refers_to_itself,
+    refuse_reach,
+    refuse_referrers,
+    refuse_unrestorable,
+    sites_of,
+    stay_with,
+)
 from .preview import Survey, losses, missing_values, survey
 from .talk import Talk, ask, transaction
 
@@ -49,6 +66,7 @@ from .talk import Talk, ask, transaction
 __all__ = [
     "delete",
     "journal_sites",
+    "journalled",
     "remembered",
     "remembered_scope",
     "remove",
@@ -92,7 +110,6 @@ def delete(
         wanted = order(desk, sites, filter_, now=now, mode=mode, include=said)  # type: ignore[arg-type]
         if shown is not None:
             wanted = _as_shown(wanted, shown)
-        wanted = yield from _with_tables(desk, wanted, doing)
         targets = yield from _choose(wanted)
         seen = yield from survey(wanted, targets)
         if shown is not None:
@@ -101,7 +118,12 @@ def delete(
         for selection in wanted.selections if _asks_share(desk, max_share) else ():
             view += yield from ask(CountView(selection))
         stay_with(desk, seen.digest.count, view, at_most, max_share)
-        return (yield from _go(desk, wanted, targets, seen, doing))
+        if seen.digest.count:
+            wanted = yield from _with_tables(desk, wanted, doing)
+            targets = _within(wanted, targets)
+        receipt = yield from _go(desk, wanted, targets, seen, doing)
+        yield from ask(Clear(wanted.sites))
+        return receipt
 
     return (yield from transaction(body, write=True, operation=operation))
 
@@ -113,31 +135,27 @@ def remove(site: Site, targets: Targets, mode: Mode, expected: int) -> Talk[dict
     lost: dict[str, int] = {}
     for tie in going(site, mode):
         held = yield from ask(CountTie(targets, tie))
-        removed = yield from ask(RemoveTie(targets, tie)) if held else ask_nothing()
-        if removed != held:
-            raise _short(tie.table, held, removed)
-        left = yield from ask(CountTie(targets, tie)) if _leaves_now(tie) else ask_nothing()
+        if not held:
+            continue
+        yield from ask(RemoveTie(targets, tie))
+        lost[tie.table] = lost.get(tie.table, 0) + held
+    if mode != "soft":
+        gone = yield from ask(RemoveRows(targets))
+        if gone != expected:
+            raise _short(site.collection.table, expected, gone)
+    for tie in going(site, mode):  # an index that its own trigger keeps loses entries only now
+        left = yield from ask(CountTie(targets, tie)) if tie.table in lost else _nothing()
         if left:
             raise Unverified(
                 f"{left} rows of {tie.table} are still there after their removal; "
                 "everything was rolled back",
                 remains={tie.table: left},
             )
-        if held:
-            lost[tie.table] = lost.get(tie.table, 0) + held
-    if mode == "soft":
-        return lost
-    gone = yield from ask(RemoveRows(targets))
-    if gone != expected:
-        raise _short(site.collection.table, expected, gone)
 
     return lost
 
 
-def ask_nothing() -> Talk[int]:
-    """
-    A question that need not be asked: none.
-    """
+def _nothing() -> Talk[int]:
     yield from ()
 
     return 0
@@ -158,6 +176,17 @@ def journal_sites(desk: Desk, wanted: Order, ours: bool, *, bins: bool) -> Talk[
         return wanted.sites
 
     return sites_of(desk, (yield from ask(Look())), [site.collection.name for site in wanted.sites])
+
+
+def journalled(receipt: Receipt) -> dict[str, object]:
+    """
+    The receipt as the journal keeps it: committed, and without names where they are too many.
+    """
+    kept = attrs.evolve(receipt, durable=True)
+    if receipt.removed > MOST_NAMED:
+        kept = attrs.evolve(kept, hashes=(), keys={}, complete=False)
+
+    return kept.to_dict()
 
 
 def write_down(
@@ -195,11 +224,13 @@ def remembered(desk: Desk, site: Site, filter_: Filter) -> Talk[dict[str, object
         for name, declared in collection.fields.items()
         if declared.column in collection.content
     }
-    secret = yield from ask(Secret(site))
+    secret = (yield from ask(Secret(site))) if site.schema.has(META) else None
 
     def redact(leaf: Compare) -> object | None:
         if leaf.name not in content:
             return None
+        if secret is None:
+            return [{"redacted": True} for _ in leaf.values]
         return [
             {
                 "digest": hashlib.blake2b(
@@ -219,7 +250,22 @@ def remembered_scope(desk: Desk, site: Site) -> Talk[dict[str, object] | None]:
     if desk.scope is None:
         return None
 
-    return (yield from remembered(desk, site, desk.scope))
+    return _in_order((yield from remembered(desk, site, desk.scope)))
+
+
+def _in_order(said: dict[str, object]) -> dict[str, object]:
+    # Parts of And and Or have no order, so equal scopes must be written alike.
+    found: dict[str, object] = {}
+    for word, value in said.items():
+        match value:
+            case list() if word in {"and", "or"}:
+                found[word] = sorted((_in_order(part) for part in value), key=codec.write_json)
+            case dict() if word == "not":
+                found[word] = _in_order(value)
+            case _:
+                found[word] = value
+
+    return found
 
 
 # --- the steps ------------------------------------------------------------------------------
@@ -240,13 +286,22 @@ def _choose(wanted: Order) -> Talk[tuple[Targets, ...]]:
     targets: list[Targets] = []
     for selection in wanted.selections:
         site = selection.site
-        if wanted.modes[site.collection.name] == "hard" and not site.collection.ties:
+        plain = not (site.collection.ties or site.has_bin or refers_to_itself(site))
+        if wanted.modes[site.collection.name] == "hard" and plain:
             targets.append(selection)  # one statement does it: the predicate goes into the DELETE
             continue
         yield from ask(Stage(selection))
         targets.append(Staged(site))
 
     return tuple(targets)
+
+
+def _within(wanted: Order, targets: Sequence[Targets]) -> tuple[Targets, ...]:
+    # The same targets, at the sites as they are now that journal and bins are there.
+    return tuple(
+        Staged(selection.site) if isinstance(target, Staged) else selection
+        for selection, target in zip(wanted.selections, targets, strict=True)
+    )
 
 
 def _go(
@@ -263,14 +318,19 @@ def _go(
         if not count:
             continue
         tables[site.collection.table] = count
+        refuse_reach(site, mode)
         if mode != "soft":
             yield from refuse_referrers(target)
         if mode != "hard":
+            refuse_unrestorable(site)
+            _refuse_unnameable(site, seen.found[site.collection.name])
             yield from _archive(site, target, mode, count, doing=doing, at=wanted.at)
             copies[site.bin] = count
         yield from _tell_ledgers(site, target, wanted.at, copies)
         for table, number in (yield from remove(site, target, mode, count)).items():
             tables[table] = tables.get(table, 0) + number
+        if mode == "hard" and site.has_bin:
+            tables |= yield from _forget(site, target)
         if mode == "soft":
             yield from _mark(site, target, count, doing, wanted.at)
         left = yield from ask(Still(target, live=mode == "soft"))
@@ -298,10 +358,31 @@ def _go(
         finished_at=(yield from ask(Now())),
         copies_left=copies,
     )
-    report = attrs.evolve(receipt, durable=True).to_dict()
-    yield from write_down(desk, first, doing.operation, "delete", report, at=wanted.at)
+    if seen.digest.count:  # where nothing happened there is nothing to write down
+        report = journalled(receipt)
+        yield from write_down(desk, first, doing.operation, "delete", report, at=wanted.at)
 
     return receipt
+
+
+def _forget(site: Site, target: Targets) -> Talk[dict[str, int]]:
+    # Gone is gone: no image of an earlier soft delete or archive may bring the row back.
+    images = yield from ask(Discard(site, of_table=True))
+    for tie in site.collection.ties if images else ():
+        yield from ask(DiscardTie(site, tie))
+
+    return {site.bin: images} if images else {}
+
+
+def _refuse_unnameable(site: Site, rows: Sequence[Found]) -> None:
+    for row in rows:
+        parts = row.key if isinstance(row.key, tuple) else (row.key,)
+        if not all(isinstance(part, str | int | float) for part in parts):
+            raise StoreError(
+                f"a row has the key {row.key!r}, by which no undo could find it",
+                place=site.collection.name,
+                advice="say mode='hard', or give the row a key",
+            )
 
 
 def _archive(
@@ -350,11 +431,6 @@ def _short(table: str, expected: int, found: int) -> Unverified:
     )
 
 
-def _leaves_now(tie: Sidecar) -> bool:
-    # An index that its own trigger keeps loses the entry only with the row.
-    return not isinstance(tie, FullText)
-
-
 def _refuse_surprise(
     expected: Mapping[str, int], tables: Mapping[str, int], own: Sequence[str]
 ) -> None:
@@ -364,11 +440,6 @@ def _refuse_surprise(
 
 
 def _asks_share(desk: Desk, max_share: float | None) -> bool:
-    if max_share is not None and not 0 < max_share <= 1:
-        raise Refused(
-            f"max_share={max_share!r} is no share", guard="max_share", advice="give 0 < share <= 1"
-        )
-
     return desk.max_share is not None or max_share is not None
 
 
@@ -381,7 +452,8 @@ def _refuse_other_words(
 ) -> None:
     if not shown.mode:
         raise FilterError(
-            "this preview is of the bin", advice="bin.purge(filter=…) removes it from there for good"
+            "this preview is of the bin",
+            advice="bin.purge(filter=…) removes it from there for good",
         )
     if (desk.scope, desk.protect) != (shown.scope, shown.protect):
         raise Refused(
@@ -390,7 +462,7 @@ def _refuse_other_words(
             advice="preview again with this deleter",
         )
     words = (
-        ("mode", mode, set(shown.mode.values()) if mode is not None else None),
+        ("mode", mode and {mode}, {frozenset(shown.mode.values())}),
         ("include", include, {shown.include}),
         ("collections", collections and set(collections), {frozenset(shown.collections)}),
     )

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memdelete.errors import FilterError
 from memdelete.filters import Everything
-from memdelete.questions import CreateTables, Look, Now, Recall
+from memdelete.questions import META, CreateTables, Look, Now, Recall
 from memdelete.receipts import Entry
 
 from .delete import remembered_scope
@@ -22,14 +23,17 @@ def history(desk: Desk, *, operation: str | None = None, limit: int = 100) -> Ta
     """
     The journal's entries, newest first; a scoped deleter sees those of its own scope only.
     """
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise FilterError(
+            f"{limit!r} is no limit", value=limit, place="limit", advice="give 1 or more"
+        )
 
     def body(_: bool) -> Talk[Sequence[Entry]]:  # noqa: FBT001 - nothing is written
         sites = sites_of(desk, (yield from ask(Look())))
-        found = yield from ask(Recall(sites[0], operation, limit))
-        if desk.scope is None or not found:
-            return found
+        if not sites[0].schema.has(META):
+            return []
         scope = yield from remembered_scope(desk, sites[0])
-        return [entry for entry in found if entry.scope == scope]
+        return (yield from ask(Recall(sites[0], desk.store.name, operation, limit, scope)))
 
     return (yield from transaction(body, write=False))
 

@@ -28,22 +28,29 @@ __all__ = [
     "going",
     "needed",
     "order",
+    "refers_to_itself",
+    "refuse_reach",
     "refuse_referrers",
+    "refuse_unrestorable",
     "sites_of",
     "stay_with",
 ]
 
 
-def _share(_: object, __: object, value: float | None) -> None:
-    if value is not None and not 0 < value <= 1:
-        raise Refused(
-            f"max_share={value!r} is no share", guard="max_share", advice="give 0 < share <= 1"
+def _share(_: object, __: object, value: object) -> None:
+    real = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (real and 0 < value <= 1):  # type: ignore[operator]
+        raise FilterError(
+            f"{value!r} is no share", value=value, place="max_share", advice="give 0 < share <= 1"
         )
 
 
-def _ceiling(_: object, __: object, value: int | None) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-        raise Refused(f"at_most={value!r} is no count", guard="at_most", advice="give 0 or more")
+def _ceiling(_: object, __: object, value: object) -> None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if value is not None and not (whole and value >= 0):  # type: ignore[operator]
+        raise FilterError(
+            f"{value!r} is no count", value=value, place="at_most", advice="give 0 or more"
+        )
 
 
 @frozen(kw_only=True, eq=False)
@@ -121,9 +128,12 @@ def order(
     now: datetime,
     mode: Mode | None,
     include: Include | None,
+    binned: bool = False,
 ) -> Order:
     """
     What is asked for, made exact: times resolved, modes and view chosen, names checked.
+
+    With *binned*, names are also those that the bin answers.
     """
     if not isinstance(what, Filter):
         raise FilterError(
@@ -140,7 +150,8 @@ def order(
             f"mode={mode!r} is no mode", value=mode, advice=f"known: {', '.join(get_args(Mode))}"
         )
     filter_ = what.resolve(desk.zone, now)
-    _refuse_unknown_names(filter_, desk.store, [site.collection for site in sites])
+    chosen = [site.binned if binned else site.collection for site in sites]
+    _refuse_unknown_names(filter_, desk.store, chosen)
     modes = {site.collection.name: _mode(mode, site.collection) for site in sites}
     by_identity = any(True for _ in needed(filter_))
     seen: Include = include or ("all" if mode == "hard" and by_identity else "live")
@@ -179,6 +190,67 @@ def going(site: Site, mode: Mode) -> tuple[Sidecar, ...]:
     return tuple(ties)
 
 
+def refuse_reach(site: Site, mode: Mode) -> None:
+    """
+    Refuse what the schema would do by itself to tables that nobody declared.
+    """
+    ties = {tie.table for tie in site.collection.ties}
+    touched = [site.collection.table, *(tie.table for tie in going(site, mode))]
+    known = {name.lower() for name in (site.collection.table, *ties)}
+    for name in dict.fromkeys(touched):
+        marked = mode == "soft" and name == site.collection.table
+        for trigger in site.schema.tables[name].triggers:
+            strange = trigger.deletes_from() - known
+            if strange and trigger.fires_on("update" if marked else "delete"):
+                raise StoreError(
+                    f"the trigger {trigger.name} deletes from {', '.join(sorted(strange))}, "
+                    "which is not declared",
+                    place=site.collection.name,
+                    advice="declare that table as a sidecar, so that it can be archived and restored",
+                )
+        for child in site.schema.tables.values() if not marked else ():
+            for key in child.foreign_keys:
+                acts = key.on_delete.upper() in {"CASCADE", "SET NULL", "SET DEFAULT"}
+                if acts and key.parent == name and child.name not in ties:
+                    raise StoreError(
+                        f"{child.name} refers to {key.parent} with ON DELETE {key.on_delete}, "
+                        "and is not declared",
+                        place=site.collection.name,
+                        advice="declare it as a sidecar, so that it can be archived and restored",
+                    )
+
+
+def refuse_unrestorable(site: Site) -> None:
+    """
+    Refuse, before a row moves, what an undo could not give back.
+    """
+    columns = {column.name for column in site.table.columns}
+    for tie in site.collection.ties:
+        if not isinstance(tie, FullText):
+            continue
+        live = site.schema.tables[tie.table]
+        options = {word.partition("=")[0].strip().lower() for word in live.arguments}
+        filled = any(
+            trigger.fires_on("insert") and trigger.inserts_into(tie.table)
+            for trigger in site.table.triggers
+        )
+        strange = {column.name for column in live.columns} - columns
+        if "content" in options and not filled and strange:
+            raise StoreError(
+                f"the index keeps no text of its own, and {', '.join(sorted(strange))} cannot be "
+                f"read from {site.collection.table}",
+                place=tie.table,
+                advice="say mode='hard', or fill the index by an insert trigger",
+            )
+
+
+def refers_to_itself(site: Site) -> bool:
+    """
+    Whether the table has a foreign key to itself.
+    """
+    return any(key.parent == site.collection.table for key in site.table.foreign_keys)
+
+
 def refuse_referrers(targets: Targets) -> Talk[None]:
     """
     Refuse to remove rows that undeclared tables refer to by a foreign key.
@@ -189,13 +261,6 @@ def refuse_referrers(targets: Targets) -> Talk[None]:
         for key in child.foreign_keys:
             if key.parent != site.collection.table or child.name in declared:
                 continue
-            if key.on_delete.upper() in {"CASCADE", "SET NULL", "SET DEFAULT"}:
-                raise StoreError(
-                    f"{child.name} refers to {key.parent} with ON DELETE {key.on_delete}, "
-                    "and is not declared",
-                    place=site.collection.name,
-                    advice="declare it as a sidecar, so that it can be archived and restored",
-                )
             parents = key.parent_columns or site.table.primary
             number = yield from ask(Referring(targets, child.name, key.columns, parents))
             if number:
@@ -214,10 +279,12 @@ def stay_with(
     """
     Hold the ceilings: more matches than they allow are refused, never capped.
     """
+    _ceiling(None, None, at_most)
+    _share(None, None, max_share)
     for limit in (at_most, desk.at_most):
         if limit is not None and found > limit:
             raise Refused(
-                f"{found} memories match, at most {limit} may go; nothing was deleted",
+                f"{found} {'memory matches' if found == 1 else 'memories match'}, at most {limit} may go; nothing was deleted",
                 guard="at_most",
                 limit=limit,
                 found=found,
@@ -279,8 +346,16 @@ def _refuse_misfit(collection: Collection, schema: LiveSchema) -> None:
                 f"there is no table {tie.table!r}, declared as {type(tie).__name__}",
                 place=collection.name,
             )
-    if collection.hash and schema.dialect == "sqlite":
-        unique = [index.columns for index in live.indexes if index.unique and not index.partial]
+    if schema.dialect != "sqlite":
+        return  # the other engines' indexes are not all read yet
+    unique = [index.columns for index in live.indexes if index.unique and not index.partial]
+    if {*live.primary} != {*collection.key} and {*collection.key} not in map(set, unique):
+        raise StoreError(
+            f"the key {', '.join(collection.key)} is neither PRIMARY KEY nor UNIQUE",
+            place=collection.name,
+            advice="declare what tells each row from all others",
+        )
+    if collection.hash:
         if (collection.hash,) not in unique and live.primary != (collection.hash,):
             raise StoreError(
                 f"the hash column {collection.hash!r} is not UNIQUE",

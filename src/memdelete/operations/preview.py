@@ -15,7 +15,9 @@ from attrs import frozen
 from memdelete.filters import Filter, Hash, Key, KeyValue
 from memdelete.questions import (
     Count,
+    CountImages,
     CountTie,
+    CountTies,
     CountView,
     Find,
     Found,
@@ -28,7 +30,7 @@ from memdelete.questions import (
     Targets,
 )
 from memdelete.receipts import Include, Mode, Preview
-from memdelete.schema import Collection
+from memdelete.schema import Collection, Edges, Rows
 
 from .digest import Digest
 from .plan import Desk, Order, going, needed, order, sites_of
@@ -80,10 +82,10 @@ def preview(
     def body(_: bool) -> Talk[Preview]:  # noqa: FBT001 - nothing is written, so nothing lasts
         now = yield from ask(Now())
         sites = sites_of(desk, (yield from ask(Look())), collections)
-        wanted = order(desk, sites, what, now=now, mode=mode, include=include)
+        wanted = order(desk, sites, what, now=now, mode=mode, include=include, binned=binned)
         if binned:
             there = [each for each in wanted.selections if each.site.has_bin]
-            images = tuple(attrs.evolve(each, binned=True, protect=None) for each in there)
+            images = tuple(attrs.evolve(each, binned=True) for each in there)
             wanted = attrs.evolve(wanted, selections=images, modes={}, include="deleted")
         return (yield from _look(desk, wanted))
 
@@ -98,8 +100,9 @@ def survey(wanted: Order, targets: Sequence[Targets]) -> Talk[Survey]:
     digest = Digest()
     for selection, target in zip(wanted.selections, targets, strict=True):
         name = selection.site.collection.name
-        found[name] = yield from ask(Find(target, selection))
-        digest.add(name, found[name])
+        rows = yield from ask(Find(target, selection))
+        digest.add(name, rows)
+        found[name] = [Found(row.key, row.hash) for row in rows]  # what they held is not kept
 
     return Survey(found, digest)
 
@@ -109,11 +112,19 @@ def losses(wanted: Order, targets: Sequence[Targets]) -> Talk[dict[str, int]]:
     How many rows each table would lose or change.
     """
     counts: dict[str, int] = {}
+    shared: dict[str, list[tuple[Targets, Edges | Rows]]] = {}
     for target in targets:
         site = target.site
-        for tie in going(site, wanted.modes[site.collection.name]):
-            number = yield from ask(CountTie(target, tie))
-            counts[tie.table] = counts.get(tie.table, 0) + number
+        mode = wanted.modes[site.collection.name]
+        for tie in going(site, mode):
+            if isinstance(tie, Edges | Rows):  # one row may hang on several collections
+                shared.setdefault(tie.table, []).append((target, tie))
+            else:
+                counts[tie.table] = yield from ask(CountTie(target, tie))
+        if mode == "hard" and site.has_bin:
+            counts[site.bin] = yield from ask(CountImages(target))
+    for table, pairs in shared.items():
+        counts[table] = yield from ask(CountTies(tuple(pairs)))
 
     return {table: number for table, number in counts.items() if number}
 
@@ -128,15 +139,23 @@ def missing_values(
     already: dict[KeyValue, None] = {}
     for leaf in needed(wanted.filter) if wanted.modes else ():
         there: dict[KeyValue, bool] = {}
+        binned: set[KeyValue] = set()
         for selection in wanted.selections:
             asked = _holds(selection.site.collection, leaf)
             for value, live in (
-                (yield from ask(Lookup(selection, leaf.values, isinstance(leaf, Hash)))) if asked else ()
+                (yield from ask(Lookup(selection, leaf.values, isinstance(leaf, Hash))))
+                if asked
+                else ()
             ):
                 there[value] = there.get(value, False) or live
-        absent.update(dict.fromkeys(value for value in leaf.values if value not in there))
-        if wanted.include == "live":
-            already.update(dict.fromkeys(value for value, live in there.items() if not live))
+            if asked and selection.site.has_bin:
+                in_bin = attrs.evolve(selection, binned=True)
+                lookup = Lookup(in_bin, leaf.values, isinstance(leaf, Hash))
+                binned.update(value for value, _ in (yield from ask(lookup)))
+        gone = {value for value, live in there.items() if not live and wanted.include == "live"}
+        gone |= binned - there.keys()
+        absent.update(dict.fromkeys(v for v in leaf.values if v not in there and v not in binned))
+        already.update(dict.fromkeys(value for value in leaf.values if value in gone))
 
     return tuple(absent), tuple(already)
 

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 import attrs
 
 from memdelete import instants
-from memdelete.errors import FilterError
+from memdelete.errors import FilterError, Unverified
 from memdelete.filters import And, Before, Everything, Filter, OlderThan
 from memdelete.questions import (
+    Clear,
     Discard,
     DiscardTie,
     Found,
@@ -30,9 +31,9 @@ from memdelete.questions import (
 from memdelete.receipts import Receipt
 from memdelete.schema import Flag
 
-from .delete import journal_sites, remembered, remove, write_down
+from .delete import journal_sites, journalled, remembered, remove, write_down
 from .digest import Digest
-from .plan import Desk, order, refuse_referrers, sites_of, stay_with
+from .plan import Desk, order, refuse_reach, refuse_referrers, sites_of, stay_with
 from .preview import Survey
 from .talk import Talk, ask, transaction
 
@@ -66,7 +67,7 @@ def purge(
         now = yield from ask(Now())
         sites = sites_of(desk, (yield from ask(Look())), collections)
         if filter is not None:
-            order(desk, sites, filter, now=now, mode=None, include="deleted")
+            order(desk, sites, filter, now=now, mode=None, include="deleted", binned=True)
         wanted = order(desk, sites, Everything(), now=now, mode=None, include="deleted")
         sites = yield from journal_sites(desk, wanted, ours, bins=False)
         resolved = what.resolve(desk.zone, now)
@@ -74,11 +75,12 @@ def purge(
         tables: dict[str, int] = {}
         for selection, site in zip(wanted.selections, sites, strict=True):
             here = attrs.evolve(selection, site=site, filter=resolved)
-            rows: dict[object, Found] = {}
-            if said and not only_bin and _has_age(here, filter):
-                rows |= {row.key: row for row in (yield from _tombstones(here, tables))}
-            rows |= {row.key: row for row in (yield from _images(here, tables))}
-            found[site.collection.name] = list(rows.values())
+            rows: list[Found] = []
+            aged = _has_age(here, filter)
+            if said and not only_bin and aged:
+                rows += yield from _tombstones(here, tables)
+            rows += yield from _images(here, tables, absent=not (aged or only_bin))
+            found[site.collection.name] = rows
         digest = Digest()
         for name, each in found.items():
             digest.add(name, each)
@@ -101,7 +103,8 @@ def purge(
             started_at=now,
             finished_at=(yield from ask(Now())),
         )
-        report = attrs.evolve(receipt, durable=True).to_dict()
+        yield from ask(Clear(sites))
+        report = journalled(receipt)
         yield from write_down(desk, sites[0], operation, "purge", report, at=now)
         return receipt
 
@@ -126,16 +129,15 @@ def _bound(older_than: object, deleted_before: object) -> Filter | None:
 def _has_age(selection: Selection, filter_: Filter | None) -> bool:
     # A flag tells that a row was deleted and not when: only a filter can select such rows.
     tombstone = selection.site.collection.tombstone
-    if tombstone is None:
-        return False
 
     return not isinstance(tombstone, Flag) or filter_ is not None
 
 
 def _tombstones(selection: Selection, tables: dict[str, int]) -> Talk[Sequence[Found]]:
     site = selection.site
-    if not (yield from ask(Stage(selection))):
+    if site.collection.tombstone is None or not (yield from ask(Stage(selection))):
         return ()
+    refuse_reach(site, "hard")
     rows = yield from ask(Listed(site))
     target = Staged(site)
     yield from refuse_referrers(target)
@@ -144,7 +146,12 @@ def _tombstones(selection: Selection, tables: dict[str, int]) -> Talk[Sequence[F
     if site.has_bin:
         lost[site.bin] = yield from ask(Discard(site, of_table=True))
         yield from _unclaimed(selection, lost)
-    yield from ask(Still(target))
+    left = yield from ask(Still(target))
+    if left:
+        raise Unverified(
+            f"{left} rows of {site.collection.table} are still there; everything was rolled back",
+            remains={site.collection.table: left},
+        )
     for table, number in lost.items():
         if number:
             tables[table] = tables.get(table, 0) + number
@@ -152,9 +159,11 @@ def _tombstones(selection: Selection, tables: dict[str, int]) -> Talk[Sequence[F
     return rows
 
 
-def _images(selection: Selection, tables: dict[str, int]) -> Talk[Sequence[Found]]:
+def _images(selection: Selection, tables: dict[str, int], *, absent: bool) -> Talk[Sequence[Found]]:
     site = selection.site
-    if not site.has_bin or not (yield from ask(StageBin(attrs.evolve(selection, binned=True)))):
+    if not site.has_bin or not (
+        yield from ask(StageBin(attrs.evolve(selection, binned=True), absent=absent))
+    ):
         return ()
     rows = yield from ask(Listed(site))
     lost = {site.bin: (yield from ask(Discard(site)))}

@@ -17,7 +17,9 @@ from attrs import define, field, frozen
 from memdelete.errors import FilterError, Refused, StoreError, Unverified
 from memdelete.filters import Everything, Filter, KeyValue
 from memdelete.questions import (
+    MARK,
     Append,
+    Clear,
     CountTie,
     Discard,
     Found,
@@ -36,6 +38,7 @@ from memdelete.questions import (
     StageBin,
     Staged,
     Tell,
+    Unlike,
 )
 from memdelete.receipts import Entry, Reason, Receipt, Refusal, Restoration
 from memdelete.schema import FullText, Ledger, LiveTable, Vectors
@@ -105,7 +108,7 @@ def restore(
         now = yield from ask(Now())
         sites = sites_of(desk, (yield from ask(Look())), collections)
         wish = yield from _wish(desk, what, sites[0])
-        wanted = order(desk, sites, wish.filter, now=now, mode=None, include="deleted")
+        wanted = order(desk, sites, wish.filter, now=now, mode=None, include="deleted", binned=True)
         sites = yield from journal_sites(desk, wanted, ours, bins=False)
         tale = _Tale()
         for selection, site in zip(wanted.selections, sites, strict=True):
@@ -115,6 +118,7 @@ def restore(
                 yield from _from_tombstones(here, tale, now)
         if strict and tale.refused:
             raise _all_or_none(tale)
+        yield from ask(Clear(sites))
         done = yield from _told(desk, wanted, tale, operation, ours=ours, reason=reason)
         yield from write_down(
             desk, sites[0], operation, "restore", attrs.evolve(done, durable=True).to_dict(), at=now
@@ -128,8 +132,7 @@ def changed_columns(table: LiveTable, bin_: LiveTable) -> str:
     """
     The columns that changed since the bin took its rows, so that they no longer fit; or ``""``.
     """
-    marks = {"memdelete_id", "memdelete_rowid", "memdelete_operation", "memdelete_at"}
-    kept = {column.name: column for column in bin_.columns if column.name not in marks}
+    kept = {column.name: column for column in bin_.columns if not column.name.startswith(MARK)}
     told = [f"{name} is gone" for name in kept if table.column(name) is None]
     for column in table.columns:
         before = kept.get(column.name)
@@ -164,7 +167,7 @@ def _wish(desk: Desk, what: Receipt | str | Filter, site: Site) -> Talk[_Wish]:
 
 
 def _operation(desk: Desk, operation: str, site: Site, receipt: Receipt | None) -> Talk[_Wish]:
-    entries: Sequence[Entry] = yield from ask(Recall(site, operation))
+    entries: Sequence[Entry] = yield from ask(Recall(site, desk.store.name, operation))
     entry = next(iter(entries), None)
     scope = None if entry is None else (yield from remembered_scope(desk, site))
     if entry is None or (scope is not None and entry.scope not in (None, scope)):
@@ -229,6 +232,14 @@ def _put_back(site: Site, tale: _Tale, now: datetime) -> Talk[None]:
         raise _unlike(site.collection.table, len(rows), changed)
     if not rows:
         return
+    unlike = yield from ask(Unlike(site))
+    if unlike:
+        raise Unverified(
+            f"a trigger rewrote {unlike} rows of {site.collection.table} as they came back; "
+            "everything was rolled back",
+            remains={site.collection.table: unlike},
+            advice="declare what it sets as touch=…, or drop the trigger while restoring",
+        )
     tale.came[site.collection.name] = rows
     tale.count(site.collection.table, len(rows))
     for tie in site.collection.ties:
@@ -246,7 +257,8 @@ def _from_tombstones(selection: Selection, tale: _Tale, now: datetime) -> Talk[N
     if site.collection.tombstone is None:
         return
     yield from ask(Stage(selection, imageless=True))
-    tale.refuse(site, (yield from ask(Refuse(site, "live_twin", in_place=True))))
+    for ground in ("unique_taken", "live_twin"):
+        tale.refuse(site, (yield from ask(Refuse(site, ground, in_place=True))))
     rows = yield from ask(Listed(site))
     if not rows:
         return

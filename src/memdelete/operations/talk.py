@@ -41,8 +41,13 @@ def transaction(body: Callable[[bool], Talk[T]], *, write: bool, operation: str 
     try:
         result = yield from body(ours)
         yield from ask(Commit())
+    except GeneratorExit:
+        raise  # nobody answers any more; the session rolls back what it left open
     except BaseException as error:
-        yield from ask(Rollback())
+        try:
+            yield from ask(Rollback())
+        except BackendError as second:
+            error.add_note(f"the rollback failed too: {second}")
         if isinstance(error, BackendError) and error.in_doubt:
             raise InDoubt(operation) from error
         raise

@@ -275,7 +275,11 @@ def picked(targets: Targets, what: str, prefix: str = "t") -> tuple[exp.Select, 
             "row": ["r"],
         }[what]
         name = staging_name(site)
-        return select([column(name, each) for each in columns], staging(site)), {}
+        # One NULL among the values would make every IN that does not match unknown.
+        present = [
+            exp.not_(exp.Is(this=column(name, each), expression=exp.null())) for each in columns
+        ]
+        return select([column(name, each) for each in columns], staging(site), *present), {}
     found = where(targets, prefix)
     relation = collection.table
     trees: list[Expression]
@@ -287,7 +291,9 @@ def picked(targets: Targets, what: str, prefix: str = "t") -> tuple[exp.Select, 
         case _:
             trees = [tie_value(site, relation)]
 
-    return select(trees, table(site, relation), found.expression), dict(found.params)
+    present = [exp.not_(exp.Is(this=tree.copy(), expression=exp.null())) for tree in trees]
+
+    return select(trees, table(site, relation), found.expression, *present), dict(found.params)
 
 
 def member(targets: Targets, prefix: str = "t") -> tuple[Expression, dict[str, object]]:

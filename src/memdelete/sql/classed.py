@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ..errors import StoreError
-from ..tags import JoinTable, TagStorage
-from ..times import LAST_MICROSECOND, EpochMicros, EpochMillis, EpochSeconds, from_micros
+from memdelete.errors import StoreError
+from memdelete.memories import UNKNOWN
+from memdelete.tags import JoinTable, TagStorage
+from memdelete.times import EpochMicros, EpochMillis, EpochSeconds, from_micros
+
 from .phrases import Reader, Site, all_of, any_of, negated, owner
 from .render import Expression, column
 from .values import ColumnKind, TagsWanted
@@ -33,9 +35,7 @@ __all__ = [
 _SHORT: Final = "02-(?:0[1-9]|1[0-9]|2[0-8])"
 _THIRTY: Final = "(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
 _LONG: Final = "(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
-_LEAP: Final = (
-    "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29"
-)
+_LEAP: Final = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29"
 CALENDAR_DAY: Final = f"((?:[0-9]{{4}}-(?:{_LONG}|{_THIRTY}|{_SHORT})|{_LEAP}))"
 """A day of the calendar, so that no cast of it can fail; the year 0 is left to the caller."""
 
@@ -148,7 +148,7 @@ def moment(micros: int, offset: str) -> str:
     An instant, or the one after the last, as engines read timestamps in every session.
     """
     at = from_micros(micros)
-    if micros > LAST_MICROSECOND or not hasattr(at, "isoformat"):
+    if at is UNKNOWN:
         return f"10000-01-01 00:00:00{offset}"
 
     return f"{at.replace(tzinfo=None).isoformat(' ', 'microseconds')}{offset}"

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias, assert_never
+from typing import Any, Final, assert_never
 from weakref import WeakKeyDictionary
 
 from attrs import evolve, frozen
 from sqlglot import exp
 
-from ..errors import FilterError, StoreError
-from ..filters import (
+from memdelete.errors import FilterError, StoreError
+from memdelete.filters import (
     After,
     And,
     Before,
@@ -37,11 +37,13 @@ from ..filters import (
     ascii_fold,
     leaves,
 )
-from ..memories import Scalar, Truth
-from ..schema import Collection, Field, Flag, LiveSchema, Store
-from ..tags import JoinTable
-from ..times import FIRST_MICROSECOND, LAST_MICROSECOND, to_micros
-from .dialects import Dialect, dialect as words_of
+from memdelete.memories import Scalar, Truth
+from memdelete.schema import Collection, Field, Flag, LiveSchema, Store
+from memdelete.tags import JoinTable
+from memdelete.times import FIRST_MICROSECOND, LAST_MICROSECOND, to_micros
+
+from .dialects import Dialect
+from .dialects import dialect as words_of
 from .phrases import FALSE, TRUE, Site, Slot, all_of, any_of, literal, negated, owner, phrase
 from .render import (
     Expression,
@@ -50,12 +52,11 @@ from .render import (
     Template,
     Unfaithful,
     column,
-    form,
     prepare,
     read_back,
 )
-from .shapes import Shape, pattern, shape, value_class
-from .values import ColumnKind, Edge, RowsWanted, TagsWanted, Wanted, to_kind
+from .shapes import pattern, shape, value_class
+from .values import ColumnKind, RowsWanted, Span, TagsWanted, Wanted, to_kind
 
 
 __all__ = [
@@ -96,7 +97,7 @@ class Predicate:
 
 
 def condition(
-    filter: Filter,  # noqa: A002 - the field's own word
+    filter: Filter,
     collection: Collection,
     *,
     dialect: str,
@@ -143,7 +144,7 @@ def condition(
 
 
 def compile_filter(
-    filter: Filter,  # noqa: A002
+    filter: Filter,
     store: Store,
     *,
     dialect: str = "sqlite",
@@ -172,7 +173,7 @@ def compile_filter(
     )
 
 
-def columns_read(filter: Filter, collection: Collection) -> tuple[str, ...]:  # noqa: A002
+def columns_read(filter: Filter, collection: Collection) -> tuple[str, ...]:
     """
     The columns of the collection's own table that *filter* reads, without repeats.
     """
@@ -211,7 +212,9 @@ def live_condition(
         case Flag(name, live, _):
             return _flagged(collection, dialect, relation, name, live)
         case encoding:
-            return exp.Is(this=_tombstone(collection, relation, encoding.column), expression=exp.Null())
+            return exp.Is(
+                this=_tombstone(collection, relation, encoding.column), expression=exp.Null()
+            )
 
 
 def dead_condition(
@@ -265,7 +268,7 @@ def _remembered(collection: Collection, key: object, make: Callable[[], Any]) ->
     return found
 
 
-def _compile(filter: Filter, want: Truth, site: Site) -> _Compiled:  # noqa: A002
+def _compile(filter: Filter, want: Truth, site: Site) -> _Compiled:
     if want is Truth.UNKNOWN:
         raise FilterError(
             "rows of which a filter is unknown have no condition of their own",
@@ -282,7 +285,7 @@ def _compile(filter: Filter, want: Truth, site: Site) -> _Compiled:  # noqa: A00
 
 
 def _publish(
-    filter: Filter,  # noqa: A002
+    filter: Filter,
     store: Store,
     collection: Collection,
     dialect: str,
@@ -292,9 +295,7 @@ def _publish(
 ) -> _Published:
     _refuse_absent(filter, store, collection)
     compiled = _compile(filter, Truth.TRUE, Site(collection, dialect, collection.table))
-    expression = all_of(
-        compiled.expression, live_condition(collection, dialect) if live else None
-    )
+    expression = all_of(compiled.expression, live_condition(collection, dialect) if live else None)
     template = prepare(expression, dialect=dialect, paramstyle=paramstyle)
 
     return _Published(expression, compiled.slots, template)
@@ -310,13 +311,15 @@ class _Told:
     form: Form
 
 
-def _told(filter: Filter, want: Truth, site: Site, counted: list[Filter]) -> _Told:  # noqa: A002
+def _told(filter: Filter, want: Truth, site: Site, counted: list[Filter]) -> _Told:
     match filter:
         case And(parts) | Or(parts):
             told = [_told(part, want, site, counted) for part in parts]
             both = isinstance(filter, And) is (want is Truth.TRUE)
             joined = (all_of if both else any_of)(*[part.expression for part in told])
-            return _Told(joined, _joined_form("and" if both else "or", [part.form for part in told]))
+            return _Told(
+                joined, _joined_form("and" if both else "or", [part.form for part in told])
+            )
         case Not(part):
             return _told(part, ~want, site, counted)
         case _:
@@ -427,13 +430,10 @@ def _time(
         return FALSE
     inside, outside = _intervals(leaf)
 
-    return any_of(*[words.within(site, encoding, *edges) for edges in (inside if holds else outside)])
+    return any_of(*[words.within(site, encoding, span) for span in (inside if holds else outside)])
 
 
-_Intervals: TypeAlias = list[tuple[Edge, Edge]]
-
-
-def _intervals(leaf: Before | After | Since | Until | Between) -> tuple[_Intervals, _Intervals]:
+def _intervals(leaf: Before | After | Since | Until | Between) -> tuple[list[Span], list[Span]]:
     # Instants have the grain of a microsecond, so every comparison is one of half-open
     # intervals between the year 1 and the year 10000.
     first, end = FIRST_MICROSECOND, _END
@@ -539,10 +539,8 @@ def _columns(leaf: Filter, collection: Collection) -> Sequence[str]:
             return (collection.hash,)
         case Key(_, None | collection.name):
             return collection.key
-        case Tags() | Untagged() if isinstance(collection.tags, JoinTable):
-            return (owner(collection, collection.tags),)
-        case Tags() | Untagged() if collection.tags:
-            return (collection.tags.column,)
+        case Tags() | Untagged():
+            return _tag_columns(collection)
         case Before(_, on) | After(_, on) | Since(_, on) | Until(_, on) | Between(_, _, on):
             found = collection.times.get(on)
             return (found.column,) if found else ()
@@ -551,6 +549,16 @@ def _columns(leaf: Filter, collection: Collection) -> Sequence[str]:
             return (stored,) if stored else ()
         case _:
             return ()
+
+
+def _tag_columns(collection: Collection) -> Sequence[str]:
+    match collection.tags:
+        case None:
+            return ()
+        case JoinTable():
+            return (owner(collection, collection.tags),)
+        case storage:
+            return (storage.column,)
 
 
 def _kind(name: str, declared: Field | None, site: Site, words: Dialect) -> ColumnKind:
@@ -598,9 +606,7 @@ def _chosen(store: Store, name: str | None) -> Collection:
 # --- what is refused ------------------------------------------------------------------------
 
 
-def _refuse_class(
-    wanted: str, kind: ColumnKind, name: str, example: object, site: Site
-) -> None:
+def _refuse_class(wanted: str, kind: ColumnKind, name: str, example: object, site: Site) -> None:
     match wanted, kind:
         case _, "any":
             return
@@ -645,7 +651,7 @@ def _refuse_time(leaf: Compare, collection: Collection) -> None:
         )
 
 
-def _refuse_absent(filter: Filter, store: Store, collection: Collection) -> None:  # noqa: A002
+def _refuse_absent(filter: Filter, store: Store, collection: Collection) -> None:
     # With several collections, what one lacks is unknown; the only one there is must have it.
     for leaf in leaves(filter):
         match leaf:
@@ -655,9 +661,9 @@ def _refuse_absent(filter: Filter, store: Store, collection: Collection) -> None
                 raise _absent("tags", collection, ())
             case Key(_, str() as name):
                 store.collection(name)
-            case (
-                Before(_, on) | After(_, on) | Since(_, on) | Until(_, on) | Between(_, _, on)
-            ) if on not in collection.times:
+            case Before(_, on) | After(_, on) | Since(_, on) | Until(_, on) | Between(_, _, on) if (
+                on not in collection.times
+            ):
                 raise _absent(f"time {on!r}", collection, tuple(sorted(collection.times)))
             case Compare(name) if name not in collection.names:
                 raise _absent(f"field {name!r}", collection, collection.names)

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 import attrs
 
 from attrs import frozen
 
 from memdelete.errors import StoreError, Unsupported
-from memdelete.questions import BIN, Site
+from memdelete.questions import BIN, META, Site
 from memdelete.schema import (
     Edges,
     FullText,
@@ -29,8 +29,9 @@ from memdelete.schema import (
     Sidecar,
     Vectors,
 )
+from memdelete.tags import JoinTable
 
-from .render import Statement
+from .render import Result, Statement
 
 
 __all__ = [
@@ -38,7 +39,7 @@ __all__ = [
     "META",
     "VERSION",
     "bin_columns",
-    "missing",
+    "made",
     "quoted",
     "staging_tables",
     "tie_bin",
@@ -46,10 +47,10 @@ __all__ = [
 ]
 
 JOURNAL = "memdelete_operations"
-META = "memdelete_meta"
 VERSION = 1
 
 _TYPE = re.compile(r"[\w ,.()\[\]-]*", re.ASCII)
+_TAGS = LiveColumn("memdelete_tags", "TEXT")
 _MARKS = (
     LiveColumn("memdelete_id", "INTEGER"),
     LiveColumn("memdelete_rowid", "INTEGER"),
@@ -133,22 +134,55 @@ def keeps_text(live: LiveTable) -> bool:
     )
 
 
-def missing(sites: Sequence[Site], *, bins: bool) -> Iterator[Statement]:
+def made(
+    sites: Sequence[Site], *, bins: bool, dry_run: bool
+) -> Generator[Statement, Result, list[str]]:
     """
-    What has to be made so that *sites* have a journal and *bins*: tables, columns and indexes.
+    Make what *sites* lack of a journal and *bins*: tables, columns and indexes; tells how.
+
+    A bin whose table lost or retyped a column is made anew while it is empty. While it holds
+    rows of the older shape they would come back cut or cast, so that is refused.
     """
-    if not sites:
-        return
     schema = sites[0].schema
     if schema.dialect != "sqlite":
         raise Unsupported("a journal of operations", schema.dialect, advice="preview works there")
+    told: list[str] = []
     done: set[str] = set()
     for site, wanted in _wanted(sites, bins=bins):
         if wanted.name in done:
             continue
         done.add(wanted.name)
         place = quoted(site.collection.schema or "main")
-        yield from _follow(wanted, schema.table(wanted.name), place)
+        live = schema.table(wanted.name)
+        changed = "" if live is None else _outdated(wanted, live)
+        if changed:
+            count = Statement(f"SELECT COUNT(*) FROM {place}.{quoted(wanted.name)}")
+            if (yield count).rows[0][0]:
+                raise StoreError(
+                    f"the table changed since its bin was made ({changed})",
+                    place=wanted.name,
+                    advice="restore or purge what lies in the bin first",
+                )
+        statements = list(_follow(wanted, None if changed else live, place))
+        if changed:
+            statements.insert(0, Statement(f"DROP TABLE {place}.{quoted(wanted.name)}"))
+        for statement in statements:
+            told.append(statement.sql)
+            if not dry_run:
+                yield statement
+
+    return told
+
+
+def _outdated(wanted: _Wanted, live: LiveTable) -> str:
+    types = {column.name: column.type.upper() for column in wanted.columns}
+    told = [
+        f"{column.name} was {column.type or 'untyped'}"
+        for column in live.columns
+        if types.get(column.name) != column.type.upper()
+    ]
+
+    return ", ".join(told)
 
 
 def staging_tables(site: Site, name: str) -> Iterator[Statement]:
@@ -201,11 +235,14 @@ def _wanted(sites: Sequence[Site], *, bins: bool) -> Iterator[tuple[Site, _Wante
         ),
     )
     for site in sites if bins else ():
-        yield site, _Wanted(
-            site.bin,
-            (*bin_columns(site.table), *_MARKS),
-            (("memdelete_operation",), *_looked_up(site)),
-            site.table.strict,
+        yield (
+            site,
+            _Wanted(
+                site.bin,
+                (*bin_columns(site.table), *_tags_of(site), *_MARKS),
+                (("memdelete_operation",), *_looked_up(site)),
+                site.table.strict,
+            ),
         )
         for sidecar in site.collection.ties:
             columns = tie_columns(site, sidecar)
@@ -221,9 +258,17 @@ def _wanted(sites: Sequence[Site], *, bins: bool) -> Iterator[tuple[Site, _Wante
                 )
 
 
+def _tags_of(site: Site) -> tuple[LiveColumn, ...]:
+    # Tags in rows of their own are kept with the image too: the bin's filters ask them of each
+    # image, and a key may have several.
+    return (_TAGS,) if isinstance(site.collection.tags, JoinTable) else ()
+
+
 def _looked_up(site: Site) -> Iterator[tuple[str, ...]]:
     # What an undo or a purge asks the bin by: key, hash, row tie, and what must be unique.
     collection = site.collection
+    yield ("memdelete_id",)
+    yield ("memdelete_at",)
     ways = [collection.key]
     ways += [(collection.hash,)] if collection.hash else []
     ways += [("memdelete_rowid",)] if site.table.rowid else []

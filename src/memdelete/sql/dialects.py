@@ -13,13 +13,14 @@ from typing import Final, Protocol
 
 from attrs import frozen
 
-from ..errors import Unsupported
-from ..tags import JoinTable, TagStorage
-from ..times import TimeEncoding
+from memdelete.errors import Unsupported
+from memdelete.tags import JoinTable, TagStorage
+from memdelete.times import TimeEncoding
+
 from . import duckdb, postgres, sqlite
 from .phrases import Site
 from .render import Expression
-from .values import ColumnKind, Edge, RowsWanted, TagsWanted, Wanted
+from .values import ColumnKind, RowsWanted, Span, TagsWanted, Wanted
 
 
 __all__ = ["Dialect", "dialect"]
@@ -50,9 +51,7 @@ class _Tagged(Protocol):
 
 
 class _Within(Protocol):
-    def __call__(
-        self, site: Site, encoding: TimeEncoding, start: Edge, end: Edge
-    ) -> Expression: ...
+    def __call__(self, site: Site, encoding: TimeEncoding, span: Span) -> Expression: ...
 
 
 @frozen

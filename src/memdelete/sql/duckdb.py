@@ -5,6 +5,8 @@ Columns have one class, as in PostgreSQL, and lists have functions of their own,
 judged without an inner query. A text may hold a NUL here. Only the table of dialects visits.
 """
 
+# ruff: noqa: S608 - names enter as trees and values are bound; a sentence holds constants only
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -13,10 +15,10 @@ from typing import Final, assert_never
 
 from sqlglot import exp
 
-from ..errors import StoreError, Unsupported
-from ..globs import read, to_regex
-from ..tags import BLANKS, CommaText, JoinTable, JSONArray, NativeArray, TagStorage
-from ..times import (
+from memdelete.errors import StoreError, Unsupported
+from memdelete.globs import read, to_regex
+from memdelete.tags import BLANKS, CommaText, JoinTable, JSONArray, NativeArray, TagStorage
+from memdelete.times import (
     FIRST_MICROSECOND,
     LAST_MICROSECOND,
     EpochMicros,
@@ -27,6 +29,7 @@ from ..times import (
     TimeEncoding,
     cut,
 )
+
 from .classed import (
     CALENDAR_DAY,
     CLOCK,
@@ -42,8 +45,8 @@ from .render import Expression
 from .values import (
     LETTERS,
     ColumnKind,
-    Edge,
     RowsWanted,
+    Span,
     TagsWanted,
     ValueClass,
     Wanted,
@@ -106,7 +109,7 @@ def among(site: Site, name: str, wanted: Wanted) -> Expression:
     The stored value is in the list.
     """
     listed = _listed(site, wanted)
-    forms = _forms(site, name, wanted)
+    forms = _forms(site, name, wanted.value_class, fold=wanted.fold)
 
     return all_of(*map(listed, forms), _number(site, name, wanted))
 
@@ -115,7 +118,7 @@ def outside(site: Site, name: str, wanted: Wanted) -> Expression:
     """
     The stored value is there and not in the list.
     """
-    *_, exact = _forms(site, name, wanted)
+    *_, exact = _forms(site, name, wanted.value_class, fold=wanted.fold)
     there = say(":c IS NOT NULL", c=site.column(name))
 
     return all_of(there, negated(_listed(site, wanted)(exact)), _number(site, name, wanted))
@@ -128,8 +131,8 @@ def rows_among(site: Site, names: Sequence[str], wanted: RowsWanted) -> Expressi
     parts: dict[str, Expression] = {}
     for place, (name, value_class) in enumerate(zip(names, wanted.classes, strict=True)):
         parts[f"c{place}"] = site.column(name)
-        parts[f"e{place}"] = _forms(site, name, Wanted(value_class, wanted.read))[-1]
-        values = site.bind(lambda leaf, place=place: [row[place] for row in wanted.read(leaf)])
+        parts[f"e{place}"] = _forms(site, name, value_class)[-1]
+        values = site.bind(wanted.part(place))
         parts[f"p{place}"] = say(f"CAST(:p AS {_TYPES[value_class]}[])", p=values)
     places = range(len(names))
 
@@ -145,7 +148,7 @@ def ordered(site: Site, name: str, sign: str, wanted: Wanted) -> Expression:
     """
     The stored value lies on that side of the given one; texts by code points.
     """
-    *_, exact = _forms(site, name, wanted)
+    *_, exact = _forms(site, name, wanted.value_class, fold=wanted.fold)
     value = say(f"CAST(:p AS {_type(wanted)})", p=site.bind(wanted.one))
 
     return all_of(say(f":c {sign} :p", c=exact, p=value), _number(site, name, wanted))
@@ -205,12 +208,14 @@ def _listed(site: Site, wanted: Wanted) -> Callable[[Expression], Expression]:
     return lambda form: say(text, c=form, p=values)
 
 
-def _forms(site: Site, name: str, wanted: Wanted) -> list[Expression]:
+def _forms(
+    site: Site, name: str, value_class: ValueClass, *, fold: bool = False
+) -> list[Expression]:
     # Both are said where the column has a collation: the bare one for indexes and zone maps.
     stored = site.column(name)
-    if wanted.value_class != "text":
+    if value_class != "text":
         return [stored]
-    if wanted.fold:
+    if fold:
         return [_folded(_binary(stored))]
     live = site.live_column(name)
 
@@ -321,8 +326,7 @@ def tag_image(site: Site, storage: JoinTable) -> Expression:
     quoted = "coalesce('''' || replace(:tag, '''', '''''') || '''', 'NULL')"
 
     return say(
-        f"(SELECT string_agg({quoted}, ',' ORDER BY {quoted}) FROM {source} "
-        "WHERE :memory = :own)",
+        f"(SELECT string_agg({quoted}, ',' ORDER BY {quoted}) FROM {source} WHERE :memory = :own)",
         **parts,
     )
 
@@ -330,14 +334,14 @@ def tag_image(site: Site, storage: JoinTable) -> Expression:
 # --- times ----------------------------------------------------------------------------------
 
 
-def within(site: Site, encoding: TimeEncoding, start: Edge, end: Edge) -> Expression:
+def within(site: Site, encoding: TimeEncoding, span: Span) -> Expression:
     """
-    The stored time can be read, and lies in ``[start, end)``.
+    The stored time can be read, and lies in ``[span)``.
     """
     stored = site.column(encoding.column)
     match encoding:
         case EpochSeconds() | EpochMillis() | EpochMicros():
-            return _epoch(site, encoding, start, end)
+            return _epoch(site, encoding, span)
         case ISOText():
             refuse_no_text(site, encoding.column, kind)
             micros = say(
@@ -346,10 +350,10 @@ def within(site: Site, encoding: TimeEncoding, start: Edge, end: Edge) -> Expres
                 form=literal(f"^{CALENDAR_DAY}{CLOCK}$"),
                 naive=exp.Boolean(this=encoding.naive == "utc"),
             )
-            coarse = _days(site, stored, start, end)
-            return all_of(coarse, _inside(site, micros, "BIGINT", int, start, end))
+            coarse = _days(site, stored, span)
+            return all_of(coarse, _inside(site, micros, "BIGINT", int, span))
         case Native():
-            return _native(site, encoding, start, end)
+            return _native(site, encoding, span)
         case never:
             assert_never(never)
 
@@ -371,16 +375,16 @@ _ISO: Final = (
 
 
 def _epoch(
-    site: Site, encoding: EpochSeconds | EpochMillis | EpochMicros, start: Edge, end: Edge
+    site: Site, encoding: EpochSeconds | EpochMillis | EpochMicros, span: Span
 ) -> Expression:
     stored, per_second = site.column(encoding.column), encoding.per_second
     scale = 1_000_000 // per_second
     match epoch_kind(site, encoding, kind):
         case "integer":
-            return _inside(site, stored, "BIGINT", lambda at: -(-at // scale), start, end)
+            return _inside(site, stored, "BIGINT", lambda at: -(-at // scale), span)
         case "real":
             number = partial(cut, per_second=per_second)
-            return _inside(site, stored, "DOUBLE", number, start, end)
+            return _inside(site, stored, "DOUBLE", number, span)
         case _:
             # Eighteen digits and six: the product has thirty at most.
             micros = say(
@@ -389,10 +393,10 @@ def _epoch(
                 c=_binary(stored),
                 form=literal(f"^{EPOCH}$"),
             )
-            return _inside(site, micros, "BIGINT", int, start, end)
+            return _inside(site, micros, "BIGINT", int, span)
 
 
-def _native(site: Site, encoding: Native, start: Edge, end: Edge) -> Expression:
+def _native(site: Site, encoding: Native, span: Span) -> Expression:
     # As text with its offset, read the same in every session; infinities lie outside.
     live = site.live_column(encoding.column)
     declared = bare_type(live.type) if live else None
@@ -410,8 +414,7 @@ def _native(site: Site, encoding: Native, start: Edge, end: Edge) -> Expression:
         site.column(encoding.column),
         type_,
         lambda micros: moment(micros, offset),
-        start,
-        end,
+        span,
     )
 
 
@@ -420,25 +423,24 @@ def _inside(
     value: Expression,
     type_: str,
     encode: Callable[[int], object],
-    start: Edge,
-    end: Edge,
+    span: Span,
 ) -> Expression:
     return say(
         f":c >= CAST(:start AS {type_}) AND :c < CAST(:end AS {type_})",
         c=value,
-        start=site.edge(start, encode),
-        end=site.edge(end, encode),
+        start=site.edge(span[0], encode),
+        end=site.edge(span[1], encode),
     )
 
 
-def _days(site: Site, stored: Expression, start: Edge, end: Edge) -> Expression | None:
+def _days(site: Site, stored: Expression, span: Span) -> Expression | None:
     # Not needed for the meaning: it lets zone maps and an index narrow the rows.
-    low = start != FIRST_MICROSECOND
-    high = end != LAST_MICROSECOND + 1
+    low = span[0] != FIRST_MICROSECOND
+    high = span[1] != LAST_MICROSECOND + 1
     if not (low or high):
         return None
 
     return all_of(
-        say(":c >= :day", c=stored, day=site.edge(start, day_before)) if low else None,
-        say(":c < :day", c=stored, day=site.edge(end, day_after)) if high else None,
+        say(":c >= :day", c=stored, day=site.edge(span[0], day_before)) if low else None,
+        say(":c < :day", c=stored, day=site.edge(span[1], day_after)) if high else None,
     )

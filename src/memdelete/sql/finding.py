@@ -15,7 +15,9 @@ from memdelete.filters import Everything, Hash, Key, KeyValue
 from memdelete.memories import UNKNOWN
 from memdelete.questions import (
     Count,
+    CountImages,
     CountTie,
+    CountTies,
     CountView,
     Find,
     Found,
@@ -47,6 +49,7 @@ from .build import (
     column,
     counted,
     each_of,
+    hidden,
     member,
     number_in,
     ordered,
@@ -64,12 +67,15 @@ from .render import Expression, Result, Statement, identifier
 __all__ = [
     "array_items",
     "count",
+    "count_images",
     "count_tie",
+    "count_ties",
     "count_view",
     "find",
     "holds_reference",
     "lookup",
     "referring",
+    "refers",
     "said",
     "sample",
     "still",
@@ -151,16 +157,18 @@ def lookup(
     """
     seen = asked.selection
     site, collection = seen.site, seen.site.collection
-    wanted = (
-        Hash(*map(str, asked.values))
-        if asked.hashes
-        else Key(*asked.values, collection=collection.name)
-    )
-    selection = Selection(site, wanted, include="all", scope=seen.scope)
+    said = [value for value in asked.values if value != ""]  # a blank is no value to ask by
+    if not said:
+        return []
+    wanted = Hash(*map(str, said)) if asked.hashes else Key(*said, collection=collection.name)
+    binned = seen.binned
+    selection = Selection(site, wanted, include="all", scope=seen.scope, binned=binned)
     found = where(selection)
-    relation = collection.table
+    relation = site.bin if binned else collection.table
     columns = [collection.hash] if asked.hashes and collection.hash else list(collection.key)
     live = live_condition(collection, dialect=speech.dialect, relation=relation)
+    if binned:
+        live = exp.false()
     flag = exp.Case(
         ifs=[exp.If(this=live if live is not None else exp.true(), true=exp.Literal.number(1))],
         default=exp.Literal.number(0),
@@ -225,6 +233,36 @@ def count_tie(asked: CountTie, speech: Speech) -> Generator[Statement, Result, i
     return (yield from _number(speech, counted(table(site, name), condition), params))
 
 
+def count_ties(asked: CountTies, speech: Speech) -> Generator[Statement, Result, int]:
+    """
+    How many rows of a table hang on any targets, each row once.
+    """
+    trees: list[Expression] = []
+    params: dict[str, object] = {}
+    for number, (targets, sidecar) in enumerate(asked.pairs):
+        condition, found = tied(sidecar, targets, sidecar.table, prefix=f"x{number}")
+        trees.append(condition)
+        params |= found
+    first, sidecar = asked.pairs[0]
+    tree = counted(table(first.site, sidecar.table), exp.or_(*trees, copy=False))
+
+    return (yield from _number(speech, tree, params))
+
+
+def count_images(asked: CountImages, speech: Speech) -> Generator[Statement, Result, int]:
+    """
+    How many images there are of rows with the targets' keys.
+    """
+    site = asked.targets.site
+    inner, params = picked(asked.targets, "keys")
+    keys: list[Expression] = [column(site.bin, key) for key in site.collection.key]
+    value = keys[0] if len(keys) == 1 else exp.Tuple(expressions=keys)
+
+    return (
+        yield from _number(speech, counted(table(site, site.bin), each_of(value, inner)), params)
+    )
+
+
 def referring(asked: Referring, speech: Speech) -> Generator[Statement, Result, int]:
     """
     How many rows of an undeclared table refer to the targets.
@@ -237,7 +275,14 @@ def referring(asked: Referring, speech: Speech) -> Generator[Statement, Result, 
         for child, parent in zip(asked.columns, asked.parent_columns, strict=True)
     ]
     inner = select([exp.Literal.number(1)], table(site, relation), *links, condition)
-    tree = counted(table(site, asked.child, "child"), exp.Exists(this=inner))
+    wheres: list[Expression] = [exp.Exists(this=inner)]
+    if asked.child == relation:  # rows of the table itself: those that go along do not count
+        own = hidden(site.table)
+        picks, _ = picked(asked.targets, "row" if own else "keys")
+        keys: list[Expression] = [column("child", key) for key in site.collection.key]
+        value = column("child", own) if own else exp.Tuple(expressions=keys)
+        wheres.append(exp.not_(each_of(value, picks)))
+    tree = counted(table(site, asked.child, "child"), *wheres)
 
     return (yield from _number(speech, tree, params))
 
@@ -260,7 +305,7 @@ def still(asked: Still, speech: Speech) -> Generator[Statement, Result, int]:
 
 
 def tied(
-    sidecar: Edges | Rows, targets: Targets, relation: str
+    sidecar: Edges | Rows, targets: Targets, relation: str, prefix: str = "e"
 ) -> tuple[Expression, dict[str, object]]:
     """
     The condition, on the sidecar's table, that one of its ends is a target.
@@ -268,7 +313,7 @@ def tied(
     trees: list[Expression] = []
     params: dict[str, object] = {}
     for number, end in enumerate(sidecar.ends):
-        inner, found = binding(end.by, targets.site, f"e{number}", targets)
+        inner, found = binding(end.by, targets.site, f"{prefix}{number}", targets)
         params |= found
         trees.append(
             exp.and_(
@@ -297,17 +342,35 @@ def memory_end(end: End, relation: str) -> Iterator[Expression]:
 
 def array_items(relation: str, name: str) -> exp.Table:
     """
-    ``json_each`` over a column that may hold no JSON, under the alias ``item``.
+    ``json_each`` over a column that may hold no JSON array, under the alias ``item``.
     """
     stored = column(relation, name)
+    empty = exp.Literal.string("[]")
+    kind = exp.func("json_type", stored.copy(), dialect="sqlite")
+    array = exp.EQ(this=kind, expression=exp.Literal.string("array"))
+    inner = exp.Case(ifs=[exp.If(this=array, true=stored.copy())], default=empty.copy())
     valid = exp.Case(
-        ifs=[exp.If(this=exp.func("json_valid", stored, dialect="sqlite"), true=stored.copy())],
-        default=exp.Literal.string("[]"),
+        ifs=[exp.If(this=exp.func("json_valid", stored, dialect="sqlite"), true=inner)],
+        default=empty,
     )
     found = exp.Table(this=exp.Anonymous(this="json_each", expressions=[valid]))
     found.set("alias", exp.TableAlias(this=identifier("item")))
 
     return found
+
+
+def refers(sidecar: References, targets: Targets) -> tuple[Expression, dict[str, object]]:
+    """
+    The condition, on an ``item``, that it is a target: of the same class, and never NULL.
+    """
+    site = targets.site
+    inner, params = binding(sidecar.by, site, "a", targets)
+    key = site.table.column(site.collection.key[0])
+    whole = sidecar.by == "key" and key is not None and "INT" in key.type.upper()
+    kind = exp.Literal.string("integer" if whole else "text")
+    same = exp.EQ(this=column("item", "type"), expression=kind)
+
+    return exp.and_(same, each_of(column("item", "value"), inner), copy=False), params
 
 
 def holds_reference(
@@ -316,12 +379,8 @@ def holds_reference(
     """
     The condition, on the referring table, that its array has a target in it.
     """
-    inner, params = binding(sidecar.by, targets.site, "a", targets)
-    found = select(
-        [exp.Literal.number(1)],
-        array_items(relation, sidecar.column),
-        each_of(column("item", "value"), inner),
-    )
+    condition, params = refers(sidecar, targets)
+    found = select([exp.Literal.number(1)], array_items(relation, sidecar.column), condition)
 
     return exp.Exists(this=found), params
 

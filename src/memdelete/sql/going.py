@@ -7,7 +7,10 @@ expected. The bin is filled by `INSERT … SELECT`, so nothing is lost on a way 
 
 from __future__ import annotations
 
+import re
+
 from collections.abc import Generator
+from typing import cast
 
 from sqlglot import exp, parse_one
 
@@ -21,6 +24,7 @@ from memdelete.questions import (
     RemoveRows,
     RemoveTie,
     Rewritten,
+    Site,
     Stage,
     Targets,
 )
@@ -31,16 +35,17 @@ from memdelete.schema import (
     FullText,
     Ledger,
     LiveColumn,
+    LiveTrigger,
     References,
     Rows,
     Vectors,
 )
+from memdelete.tags import JoinTable
 from memdelete.times import to_micros
 
 from .build import (
     Speech,
     across,
-    binding,
     column,
     counted,
     delete,
@@ -62,7 +67,7 @@ from .build import (
 )
 from .compile import live_condition
 from .ddl import META, bin_columns, staging_tables, tie_bin, tie_columns
-from .finding import array_items, count_tie, holds_reference, memory_end, tied
+from .finding import array_items, count_tie, holds_reference, memory_end, refers, tied
 from .render import Expression, Result, Statement, identifier, parameter
 
 
@@ -134,14 +139,17 @@ def archive_rows(asked: ArchiveRows, speech: Speech) -> Changing:
             over="OVER",
         ),
     )
+    kept = [tag_list(site)] if isinstance(site.collection.tags, JoinTable) else []
     trees = [
         *(column(relation, name) for name in own),
+        *kept,
         numbered,
         column(relation, rowid) if rowid else exp.null(),
         parameter("operation"),
         parameter("at"),
     ]
-    marks = ["memdelete_id", "memdelete_rowid", "memdelete_operation", "memdelete_at"]
+    marks = ["memdelete_tags"] * len(kept)
+    marks += ["memdelete_id", "memdelete_rowid", "memdelete_operation", "memdelete_at"]
     tree = insert(
         table(site, site.bin), [*own, *marks], select(trees, table(site, relation), condition)
     )
@@ -279,12 +287,13 @@ def append(asked: Append, speech: Speech) -> Changing:
     return changed
 
 
-def differs(targets: Targets, left: str, right: str) -> Expression:
+def differs(targets: Targets, left: str, right: str, *, marks: bool = False) -> Expression:
     """
-    Whether two rows differ in any column but the marks of a soft delete, bit for bit as text.
+    Whether two rows differ, in value or class, in any column; with *marks*, also in what a soft
+    delete sets.
     """
     site = targets.site
-    passed = unmarked(targets)
+    passed = frozenset() if marks else unmarked(targets)
     kept = site.schema.tables[site.bin]
     trees: list[Expression] = []
     for found in site.table.columns:
@@ -406,12 +415,12 @@ def _archive_references(
     relation = sidecar.table
     rowid = hidden(site.schema.tables[relation])
     condition, params = holds_reference(sidecar, targets, relation)
-    inner, _ = binding(sidecar.by, site, "a", targets)
+    target, _ = refers(sidecar, targets)
     trees = [
         column(relation, sidecar.key),
         column(relation, sidecar.column),
-        _array_of(relation, sidecar.column, exp.not_(each_of(column("item", "value"), inner))),
-        _array_of(relation, sidecar.column, each_of(column("item", "value"), inner.copy())),
+        _array_of(relation, sidecar.column, exp.not_(target)),
+        _array_of(relation, sidecar.column, target.copy()),
         column(relation, rowid) if rowid else exp.null(),
         parameter("operation"),
         parameter("at"),
@@ -429,15 +438,48 @@ def _archive_references(
 def _remove_references(targets: Targets, sidecar: References, speech: Speech) -> Changing:
     site, relation = targets.site, sidecar.table
     condition, params = holds_reference(sidecar, targets, relation)
-    inner, _ = binding(sidecar.by, site, "a", targets)
-    kept = _array_of(relation, sidecar.column, exp.not_(each_of(column("item", "value"), inner)))
+    target, _ = refers(sidecar, targets)
+    kept = _array_of(relation, sidecar.column, exp.not_(target))
     tree = update(table(site, relation), {sidecar.column: kept}, condition)
 
     return (yield say(speech, tree, params)).changed
 
 
+def tag_list(site: Site) -> Expression:
+    """
+    The tags of a row in a table of their own, as a JSON array.
+    """
+    collection, tags = site.collection, cast("JoinTable", site.collection.tags)
+    held = collection.hash if tags.by == "hash" and collection.hash else collection.key[0]
+    name = column("tagged", tags.tag)
+    if tags.names is not None:
+        name = column("named", tags.names.name)
+    found = select(
+        [exp.JSONArrayAgg(this=name)],
+        table(site, tags.table, "tagged"),
+        exp.EQ(this=column("tagged", tags.memory), expression=column(collection.table, held)),
+    )
+    if tags.names is not None:
+        across(found, table(site, tags.names.table, "named"))
+        key = exp.EQ(this=column("named", tags.names.key), expression=column("tagged", tags.tag))
+        found.where(key, copy=False)
+
+    return exp.Subquery(this=found)
+
+
 def _array_of(relation: str, name: str, condition: Expression) -> Expression:
-    grouped = exp.JSONArrayAgg(this=column("item", "value"))
+    # json_each gives truths as numbers and inner structures as texts; put back, they are JSON.
+    value, kind = column("item", "value"), column("item", "type")
+    as_json = {"true": exp.Literal.string("true"), "false": exp.Literal.string("false")}
+    as_json |= {"object": value, "array": value}
+    ifs = [
+        exp.If(
+            this=exp.EQ(this=kind.copy(), expression=exp.Literal.string(said)),
+            true=exp.func("json", text.copy(), dialect="sqlite"),
+        )
+        for said, text in as_json.items()
+    ]
+    grouped = exp.JSONArrayAgg(this=exp.Case(ifs=ifs, default=value.copy()))
     found = select([grouped], array_items(relation, name), condition)
 
     return exp.Subquery(this=found)
@@ -462,17 +504,13 @@ def _remove_text(targets: Targets, sidecar: FullText, speech: Speech) -> Changin
     return held
 
 
-def _cares_for_itself(triggers: object, text_table: str) -> bool:
-    for trigger in triggers:  # type: ignore[attr-defined]
-        sql = " ".join(trigger.sql.lower().replace('"', "").split())
-        if (
-            " delete on " in sql
-            and f"insert into {text_table.lower()}" in sql
-            and "'delete'" in sql
-        ):
-            return True
-
-    return False
+def _cares_for_itself(triggers: tuple[LiveTrigger, ...], text_table: str) -> bool:
+    return any(
+        trigger.fires_on("delete")
+        and trigger.inserts_into(text_table)
+        and re.search(r"\(\s*'delete'", trigger.sql, re.IGNORECASE)
+        for trigger in triggers
+    )
 
 
 def _contentless(arguments: tuple[str, ...]) -> bool:

@@ -49,14 +49,13 @@ def recall(asked: Recall, speech: Speech) -> Generator[Statement, Result, Sequen
     if site.schema.table(JOURNAL) is None:
         return []
     tree = select([column(JOURNAL, name) for name in _COLUMNS], table(site, JOURNAL))
-    params: dict[str, object] = {}
-    if asked.operation is not None:
-        tree.where(
-            exp.EQ(this=column(JOURNAL, "operation"), expression=parameter("operation")), copy=False
-        )
-        params["operation"] = asked.operation
+    asks: dict[str, object] = {"store": asked.store}
+    asks |= {"operation": asked.operation} if asked.operation is not None else {}
+    asks |= {"scope": write_json(asked.scope)} if asked.scope is not None else {}
+    for name in asks:
+        tree.where(exp.EQ(this=column(JOURNAL, name), expression=parameter(name)), copy=False)
     ordered(tree, [column(JOURNAL, name) for name in ("at", "rowid")], speech, desc=True)
-    result = yield say(speech, tree.limit(asked.limit, copy=False), params)
+    result = yield say(speech, tree.limit(asked.limit, copy=False), asks)
 
     return [_entry(row) for row in result.rows]
 

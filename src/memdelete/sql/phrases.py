@@ -8,22 +8,34 @@ compiler visit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
 from attrs import Factory, frozen
 from sqlglot import exp
 
-from ..errors import StoreError
-from ..schema import Collection, LiveColumn, LiveSchema
-from ..tags import JoinTable
+from memdelete.errors import StoreError
+from memdelete.schema import Collection, LiveColumn, LiveSchema
+from memdelete.tags import JoinTable
 
 from .render import Expression, column, parameter, parse_predicate, table
 from .values import Edge
 
 
-__all__ = ["FALSE", "TRUE", "Reader", "Site", "Slot", "all_of", "any_of", "literal", "negated", "owner", "phrase"]
+__all__ = [
+    "FALSE",
+    "TRUE",
+    "Reader",
+    "Site",
+    "Slot",
+    "all_of",
+    "any_of",
+    "literal",
+    "negated",
+    "owner",
+    "phrase",
+]
 
 Reader = Callable[[Any], object]
 """Takes a leaf, gives the value to bind, in the column's encoding."""
@@ -150,14 +162,14 @@ def all_of(*parts: Expression | None) -> Expression:
     """
     The conjunction of what is there.
     """
-    return exp.and_(*[part for part in parts if part is not None])
+    return _joined(exp.and_, parts)
 
 
 def any_of(*parts: Expression | None) -> Expression:
     """
     The disjunction of what is there.
     """
-    return exp.or_(*[part for part in parts if part is not None])
+    return _joined(exp.or_, parts)
 
 
 def literal(text: str) -> exp.Literal:
@@ -190,6 +202,23 @@ def negated(part: Expression) -> Expression:
     return exp.Not(this=part if isinstance(part, exp.Exists | exp.Paren) else exp.Paren(this=part))
 
 
+def _joined(
+    join: Callable[..., Expression], parts: Sequence[Expression | None], most: int = 64
+) -> Expression:
+    # SQLite parses no run of more than a thousand: long ones are put in groups.
+    there = [part for part in parts if part is not None]
+    while len(there) > most:
+        groups = [there[at : at + most] for at in range(0, len(there), most)]
+        there = [exp.paren(join(*group)) for group in groups]
+
+    return join(*there)
+
+
 @lru_cache(maxsize=512)
 def _read(dialect: str, text: str) -> Expression:
-    return parse_predicate(text, dialect)
+    tree = parse_predicate(text, dialect)
+    # Where each word stood in the text is of no use, and slow to copy.
+    for node in tree.find_all(exp.Identifier, exp.Literal, exp.Func):
+        node.meta.clear()
+
+    return tree

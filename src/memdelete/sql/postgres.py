@@ -6,6 +6,8 @@ parameters are cast to the column's class, never the column to theirs. What can 
 row is guarded so that no row makes a statement fail. Only the table of dialects visits.
 """
 
+# ruff: noqa: S608 - names enter as trees and values are bound; a sentence holds constants only
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -15,10 +17,10 @@ from typing import Final, assert_never
 
 from sqlglot import exp
 
-from ..errors import StoreError, Unsupported
-from ..globs import read, to_regex
-from ..tags import BLANKS, CommaText, JoinTable, JSONArray, NativeArray, TagStorage
-from ..times import (
+from memdelete.errors import StoreError, Unsupported
+from memdelete.globs import read, to_regex
+from memdelete.tags import BLANKS, CommaText, JoinTable, JSONArray, NativeArray, TagStorage
+from memdelete.times import (
     FIRST_MICROSECOND,
     LAST_MICROSECOND,
     EpochMicros,
@@ -29,6 +31,7 @@ from ..times import (
     TimeEncoding,
     cut,
 )
+
 from .classed import (
     CALENDAR_DAY,
     CLOCK,
@@ -47,6 +50,7 @@ from .values import (
     ColumnKind,
     Edge,
     RowsWanted,
+    Span,
     TagsWanted,
     ValueClass,
     Wanted,
@@ -79,7 +83,16 @@ _KINDS: Final[dict[str, ColumnKind]] = {
 }
 _ZONED: Final = {"timestamp with time zone", "timestamptz"}
 _NAIVE: Final = {"timestamp without time zone", "timestamp"}
-_ARRAYS: Final = {"text[]": "TEXT[]", "character varying[]": "VARCHAR[]", "varchar[]": "VARCHAR[]"}
+_VARCHARS: Final = (":c && CAST(:p AS VARCHAR[])", ":c @> CAST(:p AS VARCHAR[])")
+_ARRAYS: Final = {
+    "text[]": (":c && CAST(:p AS TEXT[])", ":c @> CAST(:p AS TEXT[])"),
+    "character varying[]": _VARCHARS,
+    "varchar[]": _VARCHARS,
+}
+_OPERATORS: Final = {
+    **_ARRAYS,
+    "jsonb": (":c ?| CAST(:p AS TEXT[])", ":c ?& CAST(:p AS TEXT[])"),
+}
 # Collations under which equal means equal, code point by code point: the default of a database
 # is always deterministic.
 _EXACT: Final = {None, "C", "POSIX", "C.UTF-8", "DEFAULT", "UCS_BASIC"}
@@ -109,7 +122,7 @@ def among(site: Site, name: str, wanted: Wanted) -> Expression:
     """
     value = _value(site, wanted)
     sign = "= ANY(:p)" if wanted.many else "= :p"
-    forms = _forms(site, name, wanted)
+    forms = _forms(site, name, wanted.value_class, fold=wanted.fold)
 
     return all_of(
         *[say(f":c {sign}", c=form, p=value) for form in forms], _number(site, name, wanted)
@@ -122,7 +135,7 @@ def outside(site: Site, name: str, wanted: Wanted) -> Expression:
     """
     value = _value(site, wanted)
     sign = "<> ALL(:p)" if wanted.many else "<> :p"
-    *_, exact = _forms(site, name, wanted)
+    *_, exact = _forms(site, name, wanted.value_class, fold=wanted.fold)
 
     return all_of(say(f":c {sign}", c=exact, p=value), _number(site, name, wanted))
 
@@ -134,8 +147,8 @@ def rows_among(site: Site, names: Sequence[str], wanted: RowsWanted) -> Expressi
     parts: dict[str, Expression] = {}
     for place, (name, value_class) in enumerate(zip(names, wanted.classes, strict=True)):
         parts[f"c{place}"] = site.column(name)
-        parts[f"e{place}"] = _forms(site, name, Wanted(value_class, wanted.read))[-1]
-        values = site.bind(lambda leaf, place=place: [row[place] for row in wanted.read(leaf)])
+        parts[f"e{place}"] = _forms(site, name, value_class)[-1]
+        values = site.bind(wanted.part(place))
         parts[f"p{place}"] = _cast(values, f"{_TYPES[value_class]}[]")
     places = range(len(names))
 
@@ -151,7 +164,7 @@ def ordered(site: Site, name: str, sign: str, wanted: Wanted) -> Expression:
     """
     The stored value lies on that side of the given one; texts by code points.
     """
-    stored = site.column(name)
+    stored: Expression = site.column(name)
     if wanted.value_class == "text":
         stored = say(':c COLLATE "C"', c=stored)
 
@@ -210,13 +223,15 @@ def _cast(value: Expression, type_: str) -> Expression:
     return say(f"CAST(:p AS {type_})", p=value)
 
 
-def _forms(site: Site, name: str, wanted: Wanted) -> list[Expression]:
+def _forms(
+    site: Site, name: str, value_class: ValueClass, *, fold: bool = False
+) -> list[Expression]:
     # Both are said where equality may be wider than code points: the bare column for the index.
     stored = site.column(name)
-    if wanted.value_class != "text":
+    if value_class != "text":
         return [stored]
     exact = say(':c COLLATE "C"', c=stored)
-    if wanted.fold:
+    if fold:
         return [_folded(exact)]
     live = site.live_column(name)
 
@@ -338,17 +353,16 @@ def _json_array(site: Site, storage: JSONArray) -> Expression:
 
 
 def _shortcuts(site: Site, storage: TagStorage, wanted: TagsWanted) -> list[Expression]:
-    # Not needed for the meaning: operators on the bare column let a GIN index serve.
-    match storage:
-        case NativeArray(name):
-            live = site.live_column(name)
-            array = _ARRAYS[bare_type(live.type)] if live else "TEXT[]"
-            some, every = f":c && CAST(:p AS {array})", f":c @> CAST(:p AS {array})"
-        case JSONArray(name) if _binary_json(site, name):
-            some, every = ":c ?| CAST(:p AS TEXT[])", ":c ?& CAST(:p AS TEXT[])"
-        case _:
-            return []
-    stored = site.column(name)
+    # Not needed for the meaning: operators on the bare column let a GIN index serve. They exist
+    # for each type by itself, so nothing is said while that is not known.
+    if not isinstance(storage, NativeArray | JSONArray):
+        return []
+    live = site.live_column(storage.column)
+    operators = _OPERATORS.get(bare_type(live.type)) if live else None
+    if operators is None:
+        return []
+    some, every = operators
+    stored = site.column(storage.column)
     given = [(wanted.any, "any", some), (wanted.all, "all", every)]
 
     return [
@@ -356,12 +370,6 @@ def _shortcuts(site: Site, storage: TagStorage, wanted: TagsWanted) -> list[Expr
         for there, word, text in given
         if there
     ]
-
-
-def _binary_json(site: Site, name: str) -> bool:
-    live = site.live_column(name)
-
-    return live is not None and bare_type(live.type) == "jsonb"
 
 
 def _refuse_array(site: Site, name: str) -> None:
@@ -386,7 +394,11 @@ def _joined(site: Site, storage: JoinTable) -> tuple[str, str, dict[str, Express
 def _textual(site: Site, storage: JoinTable) -> bool:
     live = site.live_column(owner(site.collection, storage))
 
-    return live is not None and _KINDS.get(bare_type(live.type)) == "text" and live.collation not in _EXACT
+    return (
+        live is not None
+        and _KINDS.get(bare_type(live.type)) == "text"
+        and live.collation not in _EXACT
+    )
 
 
 def tag_image(site: Site, storage: JoinTable) -> Expression:
@@ -405,14 +417,14 @@ def tag_image(site: Site, storage: JoinTable) -> Expression:
 # --- times ----------------------------------------------------------------------------------
 
 
-def within(site: Site, encoding: TimeEncoding, start: Edge, end: Edge) -> Expression:
+def within(site: Site, encoding: TimeEncoding, span: Span) -> Expression:
     """
-    The stored time can be read, and lies in ``[start, end)``.
+    The stored time can be read, and lies in ``[span)``.
     """
     stored = site.column(encoding.column)
     match encoding:
         case EpochSeconds() | EpochMillis() | EpochMicros():
-            return _epoch(site, encoding, start, end)
+            return _epoch(site, encoding, span)
         case ISOText():
             refuse_no_text(site, encoding.column, kind)
             micros = say(
@@ -422,10 +434,10 @@ def within(site: Site, encoding: TimeEncoding, start: Edge, end: Edge) -> Expres
                 form=literal(f"^(?!0000){CALENDAR_DAY}{CLOCK}$"),
                 naive=exp.Boolean(this=encoding.naive == "utc"),
             )
-            coarse = _days(site, stored, start, end)
-            return all_of(coarse, _inside(site, micros, "BIGINT", int, start, end))
+            coarse = _days(site, stored, span)
+            return all_of(coarse, _inside(site, micros, "BIGINT", int, span))
         case Native():
-            return _native(site, encoding, start, end)
+            return _native(site, encoding, span)
         case never:
             assert_never(never)
 
@@ -443,26 +455,26 @@ _ISO: Final = (
 
 
 def _epoch(
-    site: Site, encoding: EpochSeconds | EpochMillis | EpochMicros, start: Edge, end: Edge
+    site: Site, encoding: EpochSeconds | EpochMillis | EpochMicros, span: Span
 ) -> Expression:
     stored, per_second = site.column(encoding.column), encoding.per_second
     scale = 1_000_000 // per_second
     match epoch_kind(site, encoding, kind):
         case "integer":
-            return _inside(site, stored, "BIGINT", lambda at: -(-at // scale), start, end)
+            return _inside(site, stored, "BIGINT", lambda at: -(-at // scale), span)
         case "real":
             number = partial(cut, per_second=per_second)
-            return _inside(site, stored, "DOUBLE PRECISION", number, start, end)
+            return _inside(site, stored, "DOUBLE PRECISION", number, span)
         case _:
             micros = say(
                 f"CASE WHEN :c ~ :form THEN floor(CAST(:c AS NUMERIC) * {scale}) END",
                 c=say(':c COLLATE "C"', c=stored),
                 form=literal(f"^{EPOCH}$"),
             )
-            return _inside(site, micros, "NUMERIC", Decimal, start, end)
+            return _inside(site, micros, "NUMERIC", Decimal, span)
 
 
-def _native(site: Site, encoding: Native, start: Edge, end: Edge) -> Expression:
+def _native(site: Site, encoding: Native, span: Span) -> Expression:
     # As text with its offset, read the same in every session; infinities lie outside.
     live = site.live_column(encoding.column)
     declared = bare_type(live.type) if live else None
@@ -478,8 +490,8 @@ def _native(site: Site, encoding: Native, start: Edge, end: Edge) -> Expression:
     return say(
         f":c >= CAST(CAST(:start AS TEXT) AS {type_}) AND :c < CAST(CAST(:end AS TEXT) AS {type_})",
         c=site.column(encoding.column),
-        start=site.edge(start, lambda at: moment(at, offset)),
-        end=site.edge(end, lambda at: moment(at, offset)),
+        start=site.edge(span[0], lambda at: moment(at, offset)),
+        end=site.edge(span[1], lambda at: moment(at, offset)),
     )
 
 
@@ -488,28 +500,27 @@ def _inside(
     value: Expression,
     type_: str,
     encode: Callable[[int], object],
-    start: Edge,
-    end: Edge,
+    span: Span,
 ) -> Expression:
     return say(
         f":c >= CAST(:start AS {type_}) AND :c < CAST(:end AS {type_})",
         c=value,
-        start=site.edge(start, encode),
-        end=site.edge(end, encode),
+        start=site.edge(span[0], encode),
+        end=site.edge(span[1], encode),
     )
 
 
-def _days(site: Site, stored: Expression, start: Edge, end: Edge) -> Expression | None:
+def _days(site: Site, stored: Expression, span: Span) -> Expression | None:
     # Not needed for the meaning: it lets an index on the text narrow the rows. Two days of
     # room, and every collation puts digits in their order.
-    low = start != FIRST_MICROSECOND
-    high = end != LAST_MICROSECOND + 1
+    low = span[0] != FIRST_MICROSECOND
+    high = span[1] != LAST_MICROSECOND + 1
     if not (low or high):
         return None
 
     return all_of(
-        _day(">=", site, stored, start, day_before) if low else None,
-        _day("<", site, stored, end, day_after) if high else None,
+        _day(">=", site, stored, span[0], day_before) if low else None,
+        _day("<", site, stored, span[1], day_after) if high else None,
     )
 
 

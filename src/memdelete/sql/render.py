@@ -19,7 +19,7 @@ from attrs import Factory, frozen
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 
-from ..errors import MemdeleteError, StoreError, Unsupported
+from memdelete.errors import MemdeleteError, StoreError, Unsupported
 
 
 __all__ = [
@@ -180,6 +180,8 @@ def prepare(tree: Expression, *, dialect: str, paramstyle: Paramstyle) -> Templa
             advice=f"known: {', '.join(get_args(Paramstyle))}",
         )
     text = _marked(tree, dialect)
+    if isinstance(tree, exp.Delete) and not tree.args.get("where"):
+        raise Unfaithful("a DELETE without its condition takes all", sql=text)
     read = _parse(_MARK.sub(r":\1", text), dialect, whole=not isinstance(tree, exp.Condition))
     if form(read) != form(tree):
         raise Unfaithful("the statement does not read back", sql=text)

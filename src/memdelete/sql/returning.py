@@ -26,6 +26,7 @@ from memdelete.questions import (
     StageBin,
     Staged,
     Tell,
+    Unlike,
 )
 from memdelete.schema import (
     Edges,
@@ -35,7 +36,6 @@ from memdelete.schema import (
     LiveIndex,
     References,
     Rows,
-    Sidecar,
     Vectors,
 )
 
@@ -64,7 +64,7 @@ from .compile import live_condition
 from .ddl import staging_tables, tie_bin, tie_columns
 from .finding import key_of, memory_end, vectors_present
 from .going import differs, own_columns, unmarked
-from .render import Expression, Result, Statement, parameter
+from .render import Expression, Result, Statement, identifier, parameter
 
 
 __all__ = [
@@ -76,6 +76,7 @@ __all__ = [
     "refuse",
     "revive",
     "stage_bin",
+    "unlike",
 ]
 
 Changing = Generator[Statement, Result, int]
@@ -97,11 +98,18 @@ def stage_bin(asked: StageBin, speech: Speech) -> Changing:
             exp.EQ(this=column(site.bin, "memdelete_operation"), expression=parameter("operation"))
         )
         params["operation"] = asked.operation
+    if asked.absent:
+        there = select(
+            [_ONE.copy()],
+            table(site, collection.table),
+            *keys_match(site, collection.table, site.bin, staged=False),
+        )
+        conditions.append(exp.not_(exp.Exists(this=there)))
     keys = [f"k{number}" for number in range(len(collection.key))]
     tie = "memdelete_rowid" if hidden(site.table) else collection.key[0]
     trees: list[Expression] = [column(site.bin, name) for name in collection.key]
     trees.append(column(site.bin, collection.hash) if collection.hash else exp.null())
-    trees += [column(site.bin, name) for name in (tie, "rowid", "memdelete_operation")]
+    trees += [column(site.bin, name) for name in (tie, "memdelete_id", "memdelete_operation")]
     tree = insert(
         staging(site),
         [*keys, "h", "r", "b", "o"],
@@ -169,7 +177,7 @@ def put_back_rows(asked: PutBackRows, speech: Speech) -> Changing:
         )
     )
     picked = each_of(
-        column("image", "rowid"), select([column(staging_name(site), "b")], staging(site))
+        column("image", "memdelete_id"), select([column(staging_name(site), "b")], staging(site))
     )
     source = select(trees, table(site, site.bin, "image"), picked, absent)
     ordered(source, [column("image", key) for key in site.collection.key], speech)
@@ -178,6 +186,26 @@ def put_back_rows(asked: PutBackRows, speech: Speech) -> Changing:
     written.set("conflict", exp.OnConflict(action=exp.Var(this="DO NOTHING")))
 
     return unmarked_count + (yield say(speech, written)).changed
+
+
+def unlike(asked: Unlike, speech: Speech) -> Changing:
+    """
+    How many staged rows are not, in every column, what their image says.
+    """
+    site = asked.site
+    relation = site.collection.table
+    whole = differs(Staged(site), relation, "image", marks=True)
+    image = select(
+        [_ONE.copy()],
+        table(site, relation),
+        *keys_match(site, relation, "staged", staged=True),
+        exp.not_(whole),
+    )
+    across(image, table(site, site.bin, "image"))
+    image.where(*_image(site), copy=False)
+    tree = counted(staging(site, "staged"), exp.not_(exp.Exists(this=image)))
+
+    return number_in((yield say(speech, tree)))
 
 
 def put_back_tie(
@@ -191,9 +219,9 @@ def put_back_tie(
         return 0, 0
     match sidecar:
         case Vectors():
-            return (yield from _put_back_vectors(site, sidecar, speech)), 0
+            return (yield from _put_back_vectors(site, sidecar, speech))
         case FullText():
-            return (yield from _put_back_text(site, sidecar, speech)), 0
+            return (yield from _put_back_text(site, sidecar, speech))
         case Edges() | Rows():
             return (yield from _put_back_edges(site, sidecar, speech))
         case References():
@@ -247,7 +275,9 @@ def discard(asked: Discard, speech: Speech) -> Changing:
             )
         )
     else:
-        condition = each_of(column(site.bin, "rowid"), select([column(name, "b")], staging(site)))
+        condition = each_of(
+            column(site.bin, "memdelete_id"), select([column(name, "b")], staging(site))
+        )
 
     return (yield say(speech, delete(table(site, site.bin), condition))).changed
 
@@ -324,8 +354,13 @@ def _grounds(asked: Refuse, speech: Speech) -> Iterator[tuple[Expression, str]]:
         case "changed_since":
             yield exp.Exists(this=_changed(site)), "edited since it was deleted"
         case "unique_taken":
-            for index in _unique(site):
+            for index in _unique(site) if not asked.in_place else ():
                 yield exp.Exists(this=_taken(site, index)), ", ".join(_named(index))
+            # An index over some rows is commonly over the live ones, which these are to join.
+            for index in _partly_unique(site):
+                columns = tuple(_named(index))
+                twin = _twin(site, columns, speech, in_place=asked.in_place, nulls=False)
+                yield exp.Exists(this=twin), ", ".join(columns)
         case "live_twin":
             for columns in site.collection.twins:
                 twin = _twin(site, columns, speech, in_place=asked.in_place)
@@ -346,7 +381,7 @@ def _unstage(site: Site, rowids: Sequence[object], speech: Speech) -> Iterator[S
 
 
 def _image(site: Site, *wheres: Expression) -> list[Expression]:
-    return [exp.EQ(this=column("image", "rowid"), expression=column("staged", "b")), *wheres]
+    return [exp.EQ(this=column("image", "memdelete_id"), expression=column("staged", "b")), *wheres]
 
 
 def _there(site: Site) -> exp.Select:
@@ -405,16 +440,16 @@ def _taken(site: Site, index: LiveIndex) -> exp.Select:
     return found.where(*_image(site, *same, _other_key(site, "there")), copy=False)
 
 
-def _twin(site: Site, columns: tuple[str, ...], speech: Speech, *, in_place: bool) -> exp.Select:
+def _twin(
+    site: Site, columns: tuple[str, ...], speech: Speech, *, in_place: bool, nulls: bool = True
+) -> exp.Select:
     collection = site.collection
     image = collection.table if in_place else site.bin
     found = select([_ONE.copy()], table(site, image, "image"))
     across(found, table(site, collection.table, "there"))
     own = keys_match(site, "image", "staged", staged=True) if in_place else _image(site)
-    same = [
-        exp.NullSafeEQ(this=column("there", name), expression=column("image", name))
-        for name in columns
-    ]
+    equal = exp.NullSafeEQ if nulls else exp.EQ
+    same = [equal(this=column("there", name), expression=column("image", name)) for name in columns]
     live = live_condition(collection, dialect=speech.dialect, relation="there")
 
     return found.where(
@@ -447,7 +482,7 @@ def _same_unique(site: Site, index: LiveIndex) -> exp.Select:
 
     return found.where(
         *_image(site, *same),
-        exp.EQ(this=column("theirs", "rowid"), expression=column("other", "b")),
+        exp.EQ(this=column("theirs", "memdelete_id"), expression=column("other", "b")),
         exp.NEQ(this=column("other", "b"), expression=column("staged", "b")),
         copy=False,
     )
@@ -469,6 +504,12 @@ def _unique(site: Site) -> Iterator[LiveIndex]:
     for index in site.table.indexes:
         plain = index.unique and not index.partial and None not in index.columns
         if plain and set(index.columns) != set(site.collection.key):
+            yield index
+
+
+def _partly_unique(site: Site) -> Iterator[LiveIndex]:
+    for index in site.table.indexes:
+        if index.unique and index.partial and None not in index.columns:
             yield index
 
 
@@ -518,35 +559,56 @@ def _free_rowid(site: Site, name: str, rowid: str, relation: str) -> Expression:
     )
 
 
-def _put_back_vectors(site: Site, sidecar: Vectors, speech: Speech) -> Changing:
-    bin_name = tie_bin(sidecar)
+def _put_back_vectors(
+    site: Site, sidecar: Vectors, speech: Speech
+) -> Generator[Statement, Result, tuple[int, int]]:
     live = site.schema.tables[sidecar.table]
     own = [found.name for found in tie_columns(site, sidecar)]
+    trees: list[Expression] = [column("image", "memdelete_rowid")]
+    trees += [_vector(found.type, column("image", found.name)) for found in live.columns]
     inner, key = vectors_present(site, sidecar)
-    present = select(
+
+    return (
+        yield from _put_back_by_row(site, sidecar, (trees, ["rowid", *own]), (inner, key), speech)
+    )
+
+
+def _put_back_by_row(
+    site: Site,
+    sidecar: Vectors | FullText,
+    what: tuple[list[Expression], list[str]],
+    present: tuple[str, str],
+    speech: Speech,
+) -> Generator[Statement, Result, tuple[int, int]]:
+    # Somebody may have put another entry where ours was: theirs stays, ours waits in the bin.
+    name, (trees, columns), (inner, key) = tie_bin(sidecar), what, present
+    there = select(
         [_ONE.copy()],
         table(site, inner, "there"),
         exp.EQ(this=column("there", key), expression=column("image", "memdelete_rowid")),
     )
-    trees = [column("image", "memdelete_rowid")]
-    trees += [_vector(found.type, column("image", found.name)) for found in live.columns]  # type: ignore[misc]
+    ours = _staged_row(site, "image")
+    taken = select(
+        [column("image", "rowid")], table(site, name, "image"), ours, exp.Exists(this=there)
+    )
+    waiting = [row[0] for row in (yield say(speech, taken)).rows]
+    number = counted(table(site, name, "image"), ours.copy())
+    came = number_in((yield say(speech, number))) - len(waiting)
     source = select(
-        trees,
-        table(site, bin_name, "image"),
-        _staged_row(site, "image"),
-        exp.not_(exp.Exists(this=present)),
+        trees, table(site, name, "image"), ours.copy(), exp.not_(exp.Exists(this=there.copy()))
     )
-    tree = insert(table(site, sidecar.table), ["rowid", *own], source)
-    number = counted(
-        table(site, bin_name, "image"),
-        _staged_row(site, "image"),
-        exp.not_(exp.Exists(this=present.copy())),
-    )
-    came = number_in((yield say(speech, number)))
-    yield say(speech, tree)
-    yield say(speech, delete(table(site, bin_name), _staged_row(site, bin_name)))
+    yield say(speech, insert(table(site, sidecar.table), columns, source))
+    gone = _staged_row(site, name)
+    params: dict[str, object] = {}
+    if waiting:
+        params = {"waiting": write_json(waiting)}
+        items = exp.Table(this=exp.Anonymous(this="json_each", expressions=[parameter("waiting")]))
+        items.set("alias", exp.TableAlias(this=identifier("item")))
+        kept = each_of(column(name, "rowid"), select([column("item", "value")], items))
+        gone = exp.and_(gone, exp.not_(kept), copy=False)
+    yield say(speech, delete(table(site, name), gone), params)
 
-    return came
+    return came, len(waiting)
 
 
 def _vector(type_: str, value: Expression) -> Expression:
@@ -568,51 +630,37 @@ def _staged_row(site: Site, relation: str) -> Expression:
     )
 
 
-def _put_back_text(site: Site, sidecar: FullText, speech: Speech) -> Changing:
+def _put_back_text(
+    site: Site, sidecar: FullText, speech: Speech
+) -> Generator[Statement, Result, tuple[int, int]]:
     live = site.schema.tables[sidecar.table]
     if _fills_itself(site, sidecar):
-        return 0
-    own = tie_columns(site, sidecar)
-    rowid = hidden(site.table) or site.collection.key[0]
+        return 0, 0
+    columns = ["rowid", *(found.name for found in live.columns)]
     docsize = f"{sidecar.table}_docsize"
-    if own:
-        bin_name = tie_bin(sidecar)
-        if site.schema.table(bin_name) is None:
-            return 0
-        source = select(
-            [column("image", "memdelete_rowid"), *(column("image", found.name) for found in own)],
-            table(site, bin_name, "image"),
-            _staged_row(site, "image"),
-        )
-    else:
-        relation = site.collection.table
-        source = select(
-            [column(relation, rowid), *(column(relation, found.name) for found in live.columns)],
-            table(site, relation),
-            each_of_keys(site, relation),
-        )
-        if site.schema.has(docsize):  # a row still in place is still in the index
-            held = select([column(docsize, "id")], table(site, docsize))
-            source.where(exp.not_(each_of(column(relation, rowid), held)), copy=False)
-    tree = insert(
-        table(site, sidecar.table), ["rowid", *(found.name for found in live.columns)], source
-    )
-    came = (yield say(speech, tree)).changed
-    if own:
-        yield say(
-            speech, delete(table(site, tie_bin(sidecar)), _staged_row(site, tie_bin(sidecar)))
-        )
+    present = (docsize, "id") if site.schema.has(docsize) else (sidecar.table, "rowid")
+    if tie_columns(site, sidecar):
+        if site.schema.table(tie_bin(sidecar)) is None:
+            return 0, 0
+        trees: list[Expression] = [column("image", "memdelete_rowid")]
+        trees += [column("image", found.name) for found in live.columns]
+        return (yield from _put_back_by_row(site, sidecar, (trees, columns), present, speech))
+    relation = site.collection.table
+    rowid = hidden(site.table) or site.collection.key[0]
+    trees = [column(relation, rowid), *(column(relation, found.name) for found in live.columns)]
+    # A row that was only marked is still in the index.
+    held = select([column(*present)], table(site, present[0]))
+    absent = exp.not_(each_of(column(relation, rowid), held))
+    source = select(trees, table(site, relation), each_of_keys(site, relation), absent)
 
-    return came
+    return (yield say(speech, insert(table(site, sidecar.table), columns, source))).changed, 0
 
 
 def _fills_itself(site: Site, sidecar: FullText) -> bool:
-    for trigger in site.table.triggers:
-        sql = " ".join(trigger.sql.lower().replace('"', "").split())
-        if " insert on " in sql and f"insert into {sidecar.table.lower()}" in sql:
-            return True
-
-    return False
+    return any(
+        trigger.fires_on("insert") and trigger.inserts_into(sidecar.table)
+        for trigger in site.table.triggers
+    )
 
 
 def _put_back_edges(
@@ -670,7 +718,13 @@ def _put_back_edges(
     tree = insert(table(site, sidecar.table), [*own, *([spare] if spare else [])], source)
     tree.set("conflict", exp.OnConflict(action=exp.Var(this="DO NOTHING")))
     came = (yield say(speech, tree)).changed
-    gone = exp.and_(candidate(bin_name), ready(bin_name), copy=False)
+    # What somebody made anew meanwhile stays as they made it, and ours waits; only what is there
+    # as it was leaves the bin.
+    equal = [
+        exp.NullSafeEQ(this=column("row", name), expression=column(bin_name, name)) for name in own
+    ]
+    back = exp.Exists(this=select([_ONE.copy()], table(site, sidecar.table, "row"), *equal))
+    gone = exp.and_(candidate(bin_name), ready(bin_name), back, copy=False)
     yield say(speech, delete(table(site, bin_name), gone))
     held = {"memdelete_held": _ONE.copy()}
     waiting = update(table(site, bin_name), held, candidate(bin_name))
@@ -705,42 +759,65 @@ def _put_back_references(
     staged = select([column("staged", by), column("staged", "o")], staging(site, "staged"))
     rows = (yield say(speech, staged)).rows
     back, operations = {row[0] for row in rows}, {row[1] for row in rows}
-    images = [_Image(*row) for row in (yield say(speech, _images(site, sidecar))).rows]
+    arrays: dict[object, list[_Image]] = {}
+    for row in (yield say(speech, _images(site, sidecar))).rows:
+        arrays.setdefault(row[2], []).append(_Image(*row))
     came = waits = 0
-    for image in images:
-        if image.operation not in operations:
-            continue
-        returning = [item for item in read_array(image.taken) if item in back]
-        rest = [item for item in read_array(image.taken) if item not in back]
-        if not returning:
-            continue
-        stood = read_array(image.before)
-        now = next(other.now for other in images if other.key == image.key)
-        untouched = now == image.after and not rest
-        woven = str(image.before) if untouched else _woven(now, returning, stood)
-        yield from _set(
-            site, sidecar.table, {sidecar.column: woven}, {sidecar.key: image.key}, speech
-        )
-        came += 1
-        # What other operations took out of the same array now has these around it again.
-        for other in images:
-            if other is not image and other.key == image.key:
-                other.before = _woven(other.before, returning, stood)
-                other.after = woven if other.after == now else _woven(other.after, returning, stood)
-                other.now = woven
-                texts = {"memdelete_before": other.before, "memdelete_after": other.after}
-                yield from _set(site, tie_bin(sidecar), texts, {"rowid": other.rowid}, speech)
-        image.now = image.after = woven
-        if rest:
-            waits += 1
-            texts = {"memdelete_taken": write_json(rest), "memdelete_after": woven}
-            yield from _set(site, tie_bin(sidecar), texts, {"rowid": image.rowid}, speech)
-        else:
-            image.taken = "[]"
-            gone = exp.EQ(this=column(tie_bin(sidecar), "rowid"), expression=parameter("image"))
-            yield say(speech, delete(table(site, tie_bin(sidecar)), gone), {"image": image.rowid})
+    for images in arrays.values():
+        for image in images:
+            items = read_array(image.taken)
+            returning = [item for item in items if item in back]
+            if image.operation not in operations or not returning:
+                continue
+            rest = [item for item in items if item not in back]
+            came, waits = came + 1, waits + bool(rest)
+            yield from _weave(site, sidecar, image, images, (returning, rest), speech)
+    lost = counted(
+        table(site, tie_bin(sidecar), "image"), _ours("image", site), _rowless(site, sidecar)
+    )
 
-    return came, waits
+    return came, waits + number_in((yield say(speech, lost)))
+
+
+def _weave(
+    site: Site,
+    sidecar: References,
+    image: _Image,
+    images: Sequence[_Image],
+    items: tuple[list[object], list[object]],
+    speech: Speech,
+) -> Generator[Statement, Result, None]:
+    returning, rest = items
+    name, stood, now = tie_bin(sidecar), read_array(image.before), image.now
+    woven = str(image.before) if now == image.after and not rest else _woven(now, returning, stood)
+    yield from _set(site, sidecar.table, {sidecar.column: woven}, {sidecar.key: image.key}, speech)
+    # What other operations took out of the same array now has these around it again.
+    for other in images:
+        if other is not image:
+            other.before = _woven(other.before, returning, stood)
+            other.after = woven if other.after == now else _woven(other.after, returning, stood)
+            texts = {"memdelete_before": other.before, "memdelete_after": other.after}
+            yield from _set(site, name, texts, {"rowid": other.rowid}, speech)
+        other.now = woven
+    if rest:
+        texts = {"memdelete_taken": write_json(rest), "memdelete_after": woven}
+        yield from _set(site, name, texts, {"rowid": image.rowid}, speech)
+    else:
+        image.taken = "[]"
+        gone = exp.EQ(this=column(name, "rowid"), expression=parameter("image"))
+        yield say(speech, delete(table(site, name), gone), {"image": image.rowid})
+
+
+def _ours(relation: str, site: Site) -> Expression:
+    operations = select([column("staged", "o")], staging(site, "staged"))
+
+    return each_of(column(relation, "memdelete_operation"), operations)
+
+
+def _rowless(site: Site, sidecar: References) -> Expression:
+    row = exp.EQ(this=column("row", sidecar.key), expression=column("image", sidecar.key))
+
+    return exp.not_(exp.Exists(this=select([_ONE.copy()], table(site, sidecar.table, "row"), row)))
 
 
 @define
@@ -766,6 +843,14 @@ def _images(site: Site, sidecar: References) -> exp.Select:
         ],
         table(site, tie_bin(sidecar), "image"),
         exp.EQ(this=column("row", sidecar.key), expression=column("image", sidecar.key)),
+        each_of(
+            column("image", sidecar.key),
+            select(
+                [column("touched", sidecar.key)],
+                table(site, tie_bin(sidecar), "touched"),
+                _ours("touched", site),
+            ),
+        ),
     )
 
     return across(tree, table(site, sidecar.table, "row"))

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
-from ..errors import FilterError
-from ..filters import (
+from memdelete.errors import FilterError
+from memdelete.filters import (
     After,
     And,
     Before,
@@ -30,6 +30,7 @@ from ..filters import (
     Untagged,
     Until,
 )
+
 from .values import ValueClass, fraction
 
 
@@ -42,7 +43,7 @@ Pattern: TypeAlias = ValueClass | tuple[ValueClass, ...]
 """The class of a key, or of each part of it."""
 
 
-def shape(filter: Filter, leaves: list[Filter]) -> Shape:  # noqa: A002 - the field's own word
+def shape(filter: Filter, leaves: list[Filter]) -> Shape:
     """
     The shape of a resolved *filter*; its *leaves* are appended in the order of the text.
     """

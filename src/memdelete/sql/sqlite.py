@@ -6,20 +6,22 @@ on `typeof`, which also makes what an affinity does to a bound value harmless. O
 dialects visits.
 """
 
+# ruff: noqa: S608 - names enter as trees and values are bound; a sentence holds constants only
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from typing import Any, Final, assert_never
+from typing import Final, assert_never
 
 from attrs import frozen
 from sqlglot import exp
 
-from ..codec import json_text
-from ..errors import StoreError, Unsupported
-from ..globs import ANY, ONE, CharacterClass, read
-from ..tags import BLANKS, CommaText, JoinTable, JSONArray, NativeArray, TagStorage
-from ..times import (
+from memdelete.codec import json_text
+from memdelete.errors import StoreError, Unsupported
+from memdelete.globs import ANY, ONE, CharacterClass, read
+from memdelete.tags import BLANKS, CommaText, JoinTable, JSONArray, NativeArray, TagStorage
+from memdelete.times import (
     FIRST_MICROSECOND,
     LAST_MICROSECOND,
     EpochMicros,
@@ -36,9 +38,10 @@ from .render import Expression, column
 from .values import (
     LETTERS,
     ColumnKind,
-    Edge,
     RowsWanted,
+    Span,
     TagsWanted,
+    ValueClass,
     Wanted,
     day_after,
     day_before,
@@ -87,14 +90,17 @@ def among(site: Site, name: str, wanted: Wanted) -> Expression:
     """
     listed = _listed(site, wanted)
 
-    return all_of(_classed(site, name, wanted), *map(listed, _forms(site, name, wanted)))
+    return all_of(
+        _classed(site, name, wanted),
+        *map(listed, _forms(site, name, wanted.value_class, fold=wanted.fold)),
+    )
 
 
 def outside(site: Site, name: str, wanted: Wanted) -> Expression:
     """
     The stored value has the class of the list and is not in it.
     """
-    *_, exact = _forms(site, name, wanted)
+    *_, exact = _forms(site, name, wanted.value_class, fold=wanted.fold)
 
     # The class is known by then, so NOT stands over two values, not three.
     return all_of(_classed(site, name, wanted), negated(_listed(site, wanted)(exact)))
@@ -105,14 +111,12 @@ def rows_among(site: Site, names: Sequence[str], wanted: RowsWanted) -> Expressi
     The key of several columns has the classes of the list and is in it.
     """
     places = range(len(names))
-    key = Wanted("text", wanted.read)
-    parts = {f"c{n}": site.column(name) for n, name in enumerate(names)}
-    parts |= {f"e{n}": _forms(site, name, key)[-1] for n, name in enumerate(names)}
+    parts: dict[str, Expression] = {f"c{n}": site.column(names[n]) for n in places}
+    parts |= {f"e{n}": _forms(site, names[n], wanted.classes[n])[-1] for n in places}
     guards = [
         f"typeof(:c{n}) = '{'text' if wanted.classes[n] == 'text' else 'integer'}'" for n in places
     ]
-    texts = [n for n in places if wanted.classes[n] == "text"]
-    exact = ", ".join(f":e{n}" if n in texts else f":c{n}" for n in places)
+    exact = ", ".join(f":e{n}" for n in places)
     bare = ", ".join(f":c{n}" for n in places)
     pieces = ", ".join(f"json_extract(memdelete_row.value, '$[{n}]')" for n in places)
     rows = f"(SELECT {pieces} FROM json_each(:rows) AS memdelete_row)"
@@ -125,7 +129,7 @@ def ordered(site: Site, name: str, sign: str, wanted: Wanted) -> Expression:
     """
     The stored value has the class of the given one and lies on that side of it.
     """
-    *_, exact = _forms(site, name, wanted)
+    *_, exact = _forms(site, name, wanted.value_class, fold=wanted.fold)
     value = site.bind(lambda leaf: _scalar(wanted.one(leaf)))
 
     return all_of(_classed(site, name, wanted), say(f":c {sign} :p", c=exact, p=value))
@@ -171,13 +175,15 @@ def _classed(site: Site, name: str, wanted: Wanted) -> Expression:
             assert_never(never)
 
 
-def _forms(site: Site, name: str, wanted: Wanted) -> list[Expression]:
+def _forms(
+    site: Site, name: str, value_class: ValueClass, *, fold: bool = False
+) -> list[Expression]:
     # Both are said where an index may have another collation: the bare column for the index,
     # the last form for exactness. The cast keeps a numeric affinity from reading "1x" or "5".
     stored = site.column(name)
-    if wanted.value_class != "text":
+    if value_class != "text":
         return [stored]
-    if wanted.fold:
+    if fold:
         return [_folded(site, stored)]
     live = site.live_column(name)
     if live and kind(live.type) == "text" and live.collation in {None, "BINARY"}:
@@ -197,14 +203,16 @@ def _listed(site: Site, wanted: Wanted) -> Callable[[Expression], Expression]:
         )
     values = site.bind(lambda leaf: json_text(plain(wanted.read(leaf))[0]))
     # SQLite reads decimal fractions from text with an error in the last place: bind them.
-    others = [
-        site.bind(lambda leaf, n=n: plain(wanted.read(leaf))[1][n]) for n in range(wanted.fractions)
-    ]
+    others = [site.bind(_other(wanted, place)) for place in range(wanted.fractions)]
 
     return lambda form: any_of(
         say(":c IN (SELECT value FROM json_each(:p))", c=form, p=values),
         *[say(":c = :p", c=form, p=other) for other in others],
     )
+
+
+def _other(wanted: Wanted, place: int) -> Reader:
+    return lambda leaf: plain(wanted.read(leaf))[1][place]
 
 
 def _scalar(value: object) -> object:
@@ -220,7 +228,9 @@ def _folded(site: Site, text: Expression) -> Expression:
 
 
 def _fold_letter(text: Expression, letter: tuple[str, str]) -> Expression:
-    return say("replace(:c, :big, :small)", c=text, big=literal(letter[0]), small=literal(letter[1]))
+    return say(
+        "replace(:c, :big, :small)", c=text, big=literal(letter[0]), small=literal(letter[1])
+    )
 
 
 # --- globs ----------------------------------------------------------------------------------
@@ -230,15 +240,15 @@ def _glob(pattern: str) -> str:
     return "".join(_glob_token(token) for token in read(pattern, "glob"))
 
 
-def _glob_token(token: object) -> str:
-    match token:
+def _glob_token(sign: object) -> str:
+    match sign:
         case str():
-            _refuse_nonsigns(token)
-            return f"[{token}]" if token in "*?[" else token
+            _refuse_nonsigns(sign)
+            return f"[{sign}]" if sign in "*?[" else sign
         case CharacterClass(ranges, negated):
             return _glob_class(ranges, negated=negated)
         case _:
-            return "*" if token is ANY else "?" if token is ONE else ""
+            return "*" if sign is ANY else "?" if sign is ONE else ""
 
 
 def _glob_class(ranges: tuple[tuple[str, str], ...], *, negated: bool) -> str:
@@ -403,7 +413,9 @@ def _json_pool(site: Site, storage: JSONArray) -> _Pool:
         c=stored,
     )
 
-    return _Pool(each, "memdelete_tag.type = 'text'", say("memdelete_tag.value"), readable, {"c": stored})
+    return _Pool(
+        each, "memdelete_tag.type = 'text'", say("memdelete_tag.value"), readable, {"c": stored}
+    )
 
 
 def _join_pool(site: Site, storage: JoinTable) -> _Pool:
@@ -450,26 +462,28 @@ def tag_image(site: Site, storage: JoinTable) -> Expression:
 # --- times ----------------------------------------------------------------------------------
 
 
-def within(site: Site, encoding: TimeEncoding, start: Edge, end: Edge) -> Expression:
+def within(site: Site, encoding: TimeEncoding, span: Span) -> Expression:
     """
-    The stored time can be read, and lies in ``[start, end)``.
+    The stored time can be read, and lies in ``[span)``.
     """
     stored = site.column(encoding.column)
     match encoding:
-        case EpochSeconds(storage="text") | EpochMillis(storage="text") | EpochMicros(storage="text"):
-            return _between(site, stored, _epoch_text(encoding.per_second), start, end)
+        case (
+            EpochSeconds(storage="text") | EpochMillis(storage="text") | EpochMicros(storage="text")
+        ):
+            return _between(site, stored, _epoch_text(encoding.per_second), span)
         case EpochSeconds() | EpochMillis():
             number = partial(cut, per_second=encoding.per_second)
             guard = "typeof(:c) IN ('integer', 'real')"
-            return _numbers(site, stored, guard, number, start, end)
+            return _numbers(site, stored, guard, number, span)
         case EpochMicros(storage="real"):
             number = partial(cut, per_second=encoding.per_second)
-            return _numbers(site, stored, "typeof(:c) = 'real'", number, start, end)
+            return _numbers(site, stored, "typeof(:c) = 'real'", number, span)
         case EpochMicros():
-            return _numbers(site, stored, "typeof(:c) = 'integer'", int, start, end)
+            return _numbers(site, stored, "typeof(:c) = 'integer'", int, span)
         case ISOText():
-            coarse = _days(site, encoding.column, start, end)
-            return all_of(coarse, _between(site, stored, _iso_text(encoding), start, end))
+            coarse = _days(site, encoding.column, span)
+            return all_of(coarse, _between(site, stored, _iso_text(encoding), span))
         case Native():
             raise Unsupported("Native times", "sqlite", advice="it has no timestamps of its own")
         case never:
@@ -481,39 +495,38 @@ def _numbers(
     stored: Expression,
     guard: str,
     encode: Callable[[int], object],
-    start: Edge,
-    end: Edge,
+    span: Span,
 ) -> Expression:
     return say(
         f"{guard} AND :c >= :start AND :c < :end",
         c=stored,
-        start=site.edge(start, encode),
-        end=site.edge(end, encode),
+        start=site.edge(span[0], encode),
+        end=site.edge(span[1], encode),
     )
 
 
-def _between(site: Site, stored: Expression, micros: str, start: Edge, end: Edge) -> Expression:
+def _between(site: Site, stored: Expression, micros: str, span: Span) -> Expression:
     # BETWEEN works the reading out once.
     return say(
         f"typeof(:c) = 'text' AND instr(:c, char(0)) = 0 AND {micros} BETWEEN :start AND :last",
         c=stored,
-        start=site.edge(start, int),
-        last=site.edge(end, lambda micros: micros - 1),
+        start=site.edge(span[0], int),
+        last=site.edge(span[1], lambda micros: micros - 1),
     )
 
 
-def _days(site: Site, name: str, start: Edge, end: Edge) -> Expression | None:
+def _days(site: Site, name: str, span: Span) -> Expression | None:
     # Not needed for the meaning: it lets an index on the text narrow the rows.
-    *_, exact = _forms(site, name, Wanted("text", lambda _: ()))
+    *_, exact = _forms(site, name, "text")
     bare = exact if isinstance(exact, exp.Column) else say(":c COLLATE BINARY", c=site.column(name))
-    low = start != FIRST_MICROSECOND
-    high = end != LAST_MICROSECOND + 1
+    low = span[0] != FIRST_MICROSECOND
+    high = span[1] != LAST_MICROSECOND + 1
     if not (low or high):
         return None
 
     return all_of(
-        say(":c >= :day", c=bare, day=site.edge(start, day_before)) if low else None,
-        say(":c < :day", c=bare, day=site.edge(end, day_after)) if high else None,
+        say(":c >= :day", c=bare, day=site.edge(span[0], day_before)) if low else None,
+        say(":c < :day", c=bare, day=site.edge(span[1], day_after)) if high else None,
     )
 
 

@@ -15,8 +15,11 @@ from memdelete.questions import (
     Append,
     ArchiveRows,
     ArchiveTie,
+    Clear,
     Count,
+    CountImages,
     CountTie,
+    CountTies,
     CountView,
     CreateTables,
     Discard,
@@ -43,10 +46,11 @@ from memdelete.questions import (
     Stage,
     StageBin,
     Still,
+    Unlike,
 )
 
 from . import ddl, finding, going, journal, returning
-from .build import Speech
+from .build import Speech, staging_name
 from .introspect import introspect
 from .render import Paramstyle, Result, Statement
 
@@ -81,6 +85,12 @@ def _answer(question: Question[object], speech: Speech) -> Generator[Statement, 
             return finding.lookup(question, speech)
         case Sample():
             return finding.sample(question, speech)
+        case CountImages():
+            return finding.count_images(question, speech)
+        case CountTies():
+            return finding.count_ties(question, speech)
+        case Clear():
+            return _clear(question)
         case CountTie():
             return finding.count_tie(question, speech)
         case Referring():
@@ -88,7 +98,7 @@ def _answer(question: Question[object], speech: Speech) -> Generator[Statement, 
         case Still():
             return finding.still(question, speech)
         case CreateTables():
-            return _create(question)
+            return ddl.made(question.sites, bins=question.bins, dry_run=question.dry_run)
         case Stage():
             return going.stage(question, speech)
         case ArchiveRows():
@@ -111,6 +121,8 @@ def _answer(question: Question[object], speech: Speech) -> Generator[Statement, 
             return returning.refuse(question, speech)
         case PutBackRows():
             return returning.put_back_rows(question, speech)
+        case Unlike():
+            return returning.unlike(question, speech)
         case PutBackTie():
             return returning.put_back_tie(question, speech)
         case Revive():
@@ -129,11 +141,7 @@ def _answer(question: Question[object], speech: Speech) -> Generator[Statement, 
             raise MemdeleteError(f"nobody answers {type(question).__name__}")
 
 
-def _create(question: CreateTables) -> Generator[Statement, Result, list[str]]:
-    made = []
-    for statement in ddl.missing(question.sites, bins=question.bins):
-        made.append(statement.sql)
-        if not question.dry_run:
-            yield statement
-
-    return made
+def _clear(question: Clear) -> Generator[Statement, Result, None]:
+    for site in question.sites:
+        name = ddl.quoted(staging_name(site))
+        yield Statement(f"DROP TABLE IF EXISTS temp.{name}")

@@ -16,11 +16,11 @@ from typing import Any, Final, Literal, TypeAlias
 
 from attrs import frozen
 
-from ..errors import StoreError
-from ..filters import ascii_fold
-from ..memories import Scalar
-from ..schema import Kind
-from ..tags import TagStorage
+from memdelete.errors import StoreError
+from memdelete.filters import ascii_fold
+from memdelete.memories import Scalar
+from memdelete.schema import Kind
+from memdelete.tags import TagStorage
 
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "ColumnKind",
     "Edge",
     "RowsWanted",
+    "Span",
     "TagsWanted",
     "ValueClass",
     "Wanted",
@@ -42,11 +43,14 @@ __all__ = [
 ColumnKind: TypeAlias = Kind | Literal["numeric"]
 """The class of a column's values; `numeric` are exact decimals."""
 
-ValueClass = Literal["text", "integer", "number", "boolean"]
+ValueClass: TypeAlias = Literal["text", "integer", "number", "boolean"]
 """The class of a filter's values. A key is an `integer`, and no 1.0; a field holds a `number`."""
 
 Edge: TypeAlias = int | Callable[[Any], int]
 """An edge of an interval of time, in microseconds since 1970: fixed, or read from the leaf."""
+
+Span: TypeAlias = tuple[Edge, Edge]
+"""A half-open interval of time, from its first instant to the one after its last."""
 
 LETTERS: Final = ("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 """What ``ignore_case`` folds, and nothing else."""
@@ -87,6 +91,12 @@ class RowsWanted:
 
     classes: tuple[ValueClass, ...]
     read: Callable[[Any], Sequence[tuple[str | int, ...]]]
+
+    def part(self, place: int) -> Callable[[Any], list[object]]:
+        """
+        Takes the leaf, gives the values of one column.
+        """
+        return lambda leaf: [row[place] for row in self.read(leaf)]
 
 
 @frozen

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..memories import UNKNOWN, Memory
-from ..schema import Collection, Kind
+from memdelete.memories import UNKNOWN, Memory, Unknown
+from memdelete.schema import Collection, Kind
+from memdelete.tags import JoinTable, TagStorage
 
 
 __all__ = ["decoded", "field_value"]
@@ -29,15 +30,12 @@ def decoded(
     fields that are not declared. A key with a NULL in any of its columns is unknown.
     """
     key = [row[name] for name in collection.key]
-    known = dict(kinds or {})
-    storage, stored = collection.tags, tags
-    if storage is not None and hasattr(storage, "column"):
-        stored = row[storage.column]
+    known: Mapping[str, Kind] = kinds or {}
 
     return Memory(
         key=None if None in key else key[0] if len(key) == 1 else tuple(key),  # type: ignore[arg-type]
         hash=row[collection.hash] if collection.hash else None,  # type: ignore[arg-type]
-        tags=UNKNOWN if storage is None else storage.decode(stored),
+        tags=_tags(collection.tags, row, tags),
         times={name: time.decode(row[time.column]) for name, time in collection.times.items()},
         fields={
             name: field_value(row[field.column], field.kind or known.get(name, "any"))
@@ -45,6 +43,18 @@ def decoded(
         },
         collection=collection.name,
     )
+
+
+def _tags(
+    storage: TagStorage | None, row: Mapping[str, object], own: object
+) -> frozenset[str] | Unknown:
+    match storage:
+        case None:
+            return UNKNOWN
+        case JoinTable():
+            return storage.decode(own)
+        case _:
+            return storage.decode(row[storage.column])
 
 
 def field_value(raw: object, kind: Kind) -> object:

@@ -8,16 +8,15 @@ in the library imports this room.
 
 from __future__ import annotations
 
-import json
-
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from ..errors import FilterError
-from ..filters import (
+from memdelete.codec import json_text
+from memdelete.errors import FilterError
+from memdelete.filters import (
     After,
     And,
     Before,
@@ -35,10 +34,10 @@ from ..filters import (
     Untagged,
     Until,
 )
-from ..memories import UNKNOWN, Memory
-from ..schema import Collection, Store
-from ..tags import BLANKS, CommaText, JoinTable, JSONArray, NativeArray, TagStorage
-from ..times import (
+from memdelete.memories import UNKNOWN, Memory
+from memdelete.schema import Collection, Store
+from memdelete.tags import BLANKS, CommaText, JoinTable, JSONArray, NativeArray, TagStorage
+from memdelete.times import (
     EpochMicros,
     EpochMillis,
     EpochSeconds,
@@ -288,7 +287,7 @@ def _times(names: st.SearchStrategy[str]) -> st.SearchStrategy[Filter]:
 
     return st.one_of(
         st.builds(lambda kind, at, name: kind(at, on=name), single, one, names),
-        st.builds(lambda at, name: Between(*at, on=name), pair, names),
+        st.builds(lambda at, name: Between(at[0], at[1], on=name), pair, names),
     )
 
 
@@ -384,7 +383,7 @@ def memories(collection: Collection) -> st.SearchStrategy[Memory]:
         key=st.sampled_from((None, 1, 2, 3, "1", "1x")),
         hash=st.sampled_from((None, *HASHES)),
         tags=st.just(UNKNOWN) | st.lists(st.sampled_from(TAGS), max_size=3),
-        times=st.fixed_dictionaries({name: moment for name in collection.times}),
+        times=st.fixed_dictionaries(dict.fromkeys(collection.times, moment)),
         fields=st.fixed_dictionaries(
             {name: st.sampled_from((None, True, *TEXTS, *NUMBERS)) for name in collection.fields}
         ),
@@ -440,7 +439,11 @@ def stored_tags(storage: TagStorage, *, loose: bool = True) -> st.SearchStrategy
             return _json(loose=loose)
         case NativeArray():
             element = st.sampled_from((None, "", " a", *TAGS))
-            return st.none() | st.lists(element, max_size=4) | st.lists(st.sampled_from(TAGS), max_size=3)
+            return (
+                st.none()
+                | st.lists(element, max_size=4)
+                | st.lists(st.sampled_from(TAGS), max_size=3)
+            )
         case JoinTable():
             other = (None, b"a", 1) if loose else (None,)
             rows = st.lists(st.sampled_from((*other, "", *TAGS)), max_size=3)
@@ -489,10 +492,18 @@ def _json(*, loose: bool) -> st.SearchStrategy[object]:
     other = (b'["a"]', 7, 1.5, '["a"]\0') if loose else ()
 
     return st.one_of(
-        tags.map(json.dumps),
-        tags.map(lambda found: json.dumps(found, ensure_ascii=False)),
+        tags.map(json_text).map(_escaped),
+        tags.map(json_text),
         st.sampled_from((*broken, *other)),
     )
+
+
+def _escaped(text: str) -> str:
+    # As writers do that keep to ASCII: by UTF-16, so that some letters are two escapes.
+    units = text.encode("utf-16-be").hex()
+    codes = [units[at : at + 4] for at in range(0, len(units), 4)]
+
+    return "".join(chr(int(code, 16)) if code < "0080" else f"\\u{code}" for code in codes)
 
 
 def stored_texts(*, loose: bool = True) -> st.SearchStrategy[object]:
@@ -599,7 +610,17 @@ def _epochs(
         case "integer":
             odd, more = (0, 1, -1, 2**62, -(2**62)), (0.5, 1.5e9, "1", b"1")
         case _:
-            odd = (0.0, -0.0, 0.5, -0.5, 1e-9, 1e300, float("inf"), float("-inf"), 1704067199.9999995)
+            odd = (
+                0.0,
+                -0.0,
+                0.5,
+                -0.5,
+                1e-9,
+                1e300,
+                float("inf"),
+                float("-inf"),
+                1704067199.9999995,
+            )
             more = (1704067200, 1704067200000, 2**62, "x", b"1")
 
     return written | st.sampled_from((None, *odd, *(more if loose else ())))
