@@ -18,7 +18,7 @@ def plant(path: Path, count: int = 20, *, vectors: bool = True) -> Path:
     """
     Make a garden at *path*; with vectors it takes apsw, and sqlite-vec.
     """
-    with eyes(path, vectors=vectors, write=True) as rows:
+    with eyes(path, vectors=vectors) as rows:
         for statement in (*garden.SCHEMA, *([garden.VECTORS] if vectors else [])):
             rows(statement)
         rows("BEGIN")
@@ -31,10 +31,10 @@ def plant(path: Path, count: int = 20, *, vectors: bool = True) -> Path:
 
 @contextmanager
 def eyes(
-    path: Path, *, vectors: bool = True, write: bool = False
+    path: Path, *, vectors: bool = True
 ) -> Iterator[Callable[..., Sequence[tuple[object, ...]]]]:
     """
-    A second connection of its own, which only looks unless it is told to *write*.
+    Somebody else's connection, to look with and to meddle with.
     """
     if vectors:
         apsw, sqlite_vec = require("apsw"), require("sqlite_vec")
@@ -43,7 +43,6 @@ def eyes(
         connection.load_extension(sqlite_vec.loadable_path())
     else:
         connection = sqlite3.connect(path, isolation_level=None)
-    _ = write
 
     def rows(statement: str, values: Sequence[object] = ()) -> Sequence[tuple[object, ...]]:
         return list(connection.cursor().execute(statement, tuple(values)))

@@ -160,20 +160,21 @@ class TestDeleting:
         assert expected == found
         assert {"file": "ok", "memory_content_fts": "ok"} == checks(path)
 
-    def test_undo_gives_it_back_whole(
-        self, path: Path, memories: Deleter, what, sql, mode: Mode
-    ) -> None:
-        """
-        Undoing soft or archive gives the store back whole, vectors included.
-        """
-        if mode == "hard":
-            return
-        before = whole(path, aside=LEDGERS)
-        back = memories.restore(memories.delete(what, mode=mode))
 
-        assert () == back.refused
-        assert before == whole(path, aside=LEDGERS)
-        assert {"file": "ok", "memory_content_fts": "ok"} == checks(path)
+@pytest.mark.parametrize("mode", ["soft", "archive"])
+@pytest.mark.parametrize(("what", "sql"), FILTERS, ids=[str(what) for what, _ in FILTERS])
+def test_undo_gives_it_back_whole(path: Path, memories: Deleter, what, sql, mode: Mode) -> None:
+    """
+    Undoing soft or archive gives the store back whole, vectors included.
+    """
+    before = whole(path, aside=LEDGERS)
+    receipt = memories.delete(what, mode=mode)
+    back = memories.restore(receipt)
+
+    assert () == back.refused
+    assert receipt.removed == back.restored == len(_selected(path, sql))
+    assert before == whole(path, aside=LEDGERS)
+    assert {"file": "ok", "memory_content_fts": "ok"} == checks(path)
 
 
 def test_edited_since(path: Path, memories: Deleter) -> None:

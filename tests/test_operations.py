@@ -228,7 +228,7 @@ class TestDelete:
         """
         A trigger that silently keeps a row makes the whole delete fail, and nothing is changed.
         """
-        with eyes(path, write=True) as rows:
+        with eyes(path) as rows:
             rows(
                 "CREATE TRIGGER veto BEFORE DELETE ON notes WHEN old.id = 2"
                 " BEGIN SELECT RAISE(IGNORE); END"
@@ -243,7 +243,7 @@ class TestDelete:
         """
         A trigger that rewrites a marked row makes the soft delete fail.
         """
-        with eyes(path, write=True) as rows:
+        with eyes(path) as rows:
             rows(
                 "CREATE TRIGGER rewrite AFTER UPDATE OF deleted ON notes"
                 " BEGIN UPDATE notes SET body = 'gone' WHERE id = new.id; END"
@@ -268,7 +268,7 @@ class TestDelete:
         """
         A foreign key into a table that nobody declared is refused by name.
         """
-        with eyes(path, write=True) as rows:
+        with eyes(path) as rows:
             rows(f"CREATE TABLE scores (note INTEGER REFERENCES notes(id) {action}, score)")
             rows("INSERT INTO scores VALUES (2, 1), (5, 1), (3, 1)")
         with pytest.raises(error, match=re.escape(says)):
@@ -349,7 +349,7 @@ class TestRestore:
         A row whose key another row has taken is refused, and the rest comes back.
         """
         receipt = memories.delete(Key(1, 2), mode=mode)
-        with eyes(path, write=True) as rows:
+        with eyes(path) as rows:
             rows("DELETE FROM words WHERE rowid = 1")
             rows("DELETE FROM notes WHERE id = 1")
             rows("INSERT INTO notes (id, sha, body) VALUES (1, 'new', 'another')")
@@ -363,7 +363,7 @@ class TestRestore:
         A row whose unique value is held elsewhere is refused by the column's name.
         """
         receipt = memories.delete(Key(1, 2), mode="archive")
-        with eyes(path, write=True) as rows:
+        with eyes(path) as rows:
             rows("INSERT INTO notes (id, sha, body) VALUES (99, '5feceb66ffc8', 'again')")
         back = memories.restore(receipt)
 
@@ -376,10 +376,10 @@ class TestRestore:
         """
         A unique index over an expression or some rows refuses its row alone.
         """
-        with eyes(path, write=True) as rows:
+        with eyes(path) as rows:
             rows("CREATE UNIQUE INDEX one_body ON notes (lower(body)) WHERE deleted IS NULL")
         receipt = memories.delete(Key(1, 2), mode="archive")
-        with eyes(path, write=True) as rows:
+        with eyes(path) as rows:
             body = "NOTE 0 about word0 and \N{SNOWMAN}"
             rows("INSERT INTO notes (id, sha, body) VALUES (99, 'other', ?)", (body,))
         back = memories.restore(receipt)
@@ -392,7 +392,7 @@ class TestRestore:
         A soft-deleted row that was edited meanwhile is refused, and keeps its edit.
         """
         receipt = memories.delete(Key(1, 2))
-        with eyes(path, write=True) as rows:
+        with eyes(path) as rows:
             rows("UPDATE notes SET project = 'ALPHA' WHERE id = 1")
         back = memories.restore(receipt)
 
@@ -415,7 +415,7 @@ class TestRestore:
         When the table lost, retyped or demands columns since, their names are told.
         """
         receipt = memories.delete(Key(1, 2), mode="archive")
-        with eyes(path, write=True) as rows:
+        with eyes(path) as rows:
             rows("ALTER TABLE notes DROP COLUMN weight")
             rows("ALTER TABLE notes ADD COLUMN color TEXT NOT NULL DEFAULT 'red'")
         back = memories.restore(receipt)
@@ -429,7 +429,7 @@ class TestRestore:
         A column that came since and needs no value does not keep rows from coming back.
         """
         receipt = memories.delete(Key(1, 2), mode="archive")
-        with eyes(path, write=True) as rows:
+        with eyes(path) as rows:
             rows("ALTER TABLE notes ADD COLUMN color TEXT NOT NULL DEFAULT 'red'")
         assert 2 == memories.restore(receipt).restored
         receipt = memories.delete(Key(1, 2), mode="archive")
@@ -467,7 +467,7 @@ class TestRestore:
         With `strict`, one refusal keeps everything as it is.
         """
         receipt = memories.delete(Key(1, 2), mode="archive")
-        with eyes(path, write=True) as rows:
+        with eyes(path) as rows:
             rows("INSERT INTO notes (id, sha, body) VALUES (1, 'new', 'another')")
         before = whole(path, aside=())
         with pytest.raises(Refused, match="key_taken"):
@@ -492,7 +492,7 @@ class TestRestore:
         What was put into a reference array meanwhile stays, and what comes back is woven in.
         """
         receipt = memories.delete(Hash("5feceb66ffc8"), mode="archive")
-        with eyes(path, write=True) as rows:
+        with eyes(path) as rows:
             rows("UPDATE beliefs SET derived = json_insert(derived, '$[#]', 'new') WHERE id = 1")
         memories.restore(receipt)
         with eyes(path) as rows:
@@ -512,7 +512,7 @@ class TestRestore:
         """
         A filter also unmarks tombstones of the product's own, and names what is lost of them.
         """
-        with eyes(path, write=True) as rows:
+        with eyes(path) as rows:
             rows("DELETE FROM vectors WHERE rowid = 20")
         back = memories.restore(Key(20))
         with eyes(path) as rows:
@@ -624,7 +624,7 @@ class TestPreview:
         A preview that no longer fits is refused, naming what came and went; nothing is changed.
         """
         shown = memories.preview(SOME, mode=mode)
-        with eyes(path, write=True) as rows:
+        with eyes(path) as rows:
             rows(change)
         before = whole(path, aside=())
         with pytest.raises(PreviewStale) as caught:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from . import instants
 from .errors import FilterError, shown
@@ -254,7 +254,8 @@ def _within(place: str, data: object, depth: int) -> Filter:
         raise error.within(place) from None
 
 
-def _read_list(value: object, place: str) -> list[object]:
+def _read_list(value: object, place: str) -> list[Any]:
+    # Any, because each filter checks what it is given.
     if not isinstance(value, list | tuple):
         raise FilterError(
             f"{shown(value)} stands where a list belongs",
@@ -266,7 +267,7 @@ def _read_list(value: object, place: str) -> list[object]:
     return list(value)
 
 
-def _object(value: object, place: str, keys: Iterable[str]) -> Mapping[str, object]:
+def _object(value: object, place: str, keys: Iterable[str]) -> Mapping[str, Any]:
     known = sorted(keys)
     if not isinstance(value, Mapping):
         raise FilterError(
@@ -288,11 +289,11 @@ def _object(value: object, place: str, keys: Iterable[str]) -> Mapping[str, obje
 
 
 def _read_hash(value: object) -> Filter:
-    return Hash(*_read_list(value, "hash"))  # type: ignore[arg-type]  # Hash checks each
+    return Hash(*_read_list(value, "hash"))
 
 
 def _read_key(value: object) -> Filter:
-    collection: object = None
+    collection: Any = None
     if isinstance(value, Mapping):
         given = _object(value, "key", ("collection", "values"))
         if given.keys() != {"collection", "values"}:
@@ -311,7 +312,7 @@ def _read_key(value: object) -> Filter:
             )
     values = [tuple(v) if isinstance(v, list) else v for v in _read_list(value, "key")]
 
-    return Key(*values, collection=collection)  # type: ignore[arg-type]  # Key checks each
+    return Key(*values, collection=collection)
 
 
 def _read_tags(value: object) -> Filter:
@@ -322,7 +323,7 @@ def _read_tags(value: object) -> Filter:
         if word in given
     }
 
-    return Tags(**lists, ignore_case=given.get("ignore_case", False))  # type: ignore[arg-type]
+    return Tags(**lists, ignore_case=given.get("ignore_case", False))
 
 
 def _read_time(word: str, within: str, build: Callable[..., Filter]) -> Callable[[object], Filter]:
@@ -343,14 +344,14 @@ def _read_time(word: str, within: str, build: Callable[..., Filter]) -> Callable
     return read
 
 
-def _between(value: object, **on: object) -> Filter:
+def _between(value: object, **on: Any) -> Filter:
     pair = _read_list(value, "between")
     if len(pair) != 2:
         raise FilterError(
             f"{shown(value)} is no pair", value=value, place="between", advice="say [start, end]"
         )
 
-    return Between(*pair, **on)  # type: ignore[arg-type]
+    return Between(*pair, **on)
 
 
 def _only_true(word: str, build: Callable[[], Filter]) -> Callable[[object], Filter]:
@@ -364,7 +365,7 @@ def _only_true(word: str, build: Callable[[], Filter]) -> Callable[[object], Fil
     return read
 
 
-def _read_comparison(given: dict[str, object]) -> Filter:
+def _read_comparison(given: dict[str, Any]) -> Filter:
     if "field" not in given or "op" not in given:
         raise FilterError(
             f"{', '.join(sorted(given))} alone is no comparison",
@@ -373,12 +374,12 @@ def _read_comparison(given: dict[str, object]) -> Filter:
             advice='say {"field": name, "op": "eq", "value": value}',
         )
     name, op = given["field"], given["op"]
-    values: list[object] = []
+    values: list[Any] = []
     if "value" in given:
         value = given["value"]
         values = _read_list(value, f"field {shown(name)}") if op == "isin" else [value]
 
-    return Compare(name, op, values, ignore_case=given.get("ignore_case", False))  # type: ignore[arg-type]
+    return Compare(name, op, values, ignore_case=given.get("ignore_case", False))
 
 
 _CONNECTIVES = frozenset({"and", "or", "not"})

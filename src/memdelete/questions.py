@@ -551,20 +551,24 @@ class Revive(Question[int]):
 class Discard(Question[int]):
     """
     Take the staged rows out of the bin; with *of_table*, the images of staged table rows.
+
+    Within *scope* only, as far as one is given.
     """
 
     site: Site
     of_table: bool = False
+    scope: Filter | None = None
 
 
 @frozen(eq=False)
 class DiscardTie(Question[int]):
     """
-    Take what hung on the staged rows in *sidecar* out of its bin.
+    Take out of a sidecar's bin what no image claims any more.
+
+    All *pairs* keep their rows in the same bin: each collection with its own tie to the table.
     """
 
-    site: Site
-    sidecar: Sidecar
+    pairs: tuple[tuple[Site, Sidecar], ...]
 
 
 # --- the journal ----------------------------------------------------------------------------

@@ -321,6 +321,16 @@ class Store:
     def __attrs_post_init__(self) -> None:
         if not self.collections:
             raise StoreError("a store without collections", place=self.name)
+        tables = {collection.table for collection in self.collections}
+        for collection in self.collections:
+            for tie in collection.ties:
+                own = isinstance(tie, References) and tie.table != collection.table
+                if tie.table in tables and not (own or isinstance(tie, Ledger)):
+                    raise StoreError(
+                        f"{tie.table!r} is a collection, and a sidecar of {collection.name!r} too",
+                        place=self.name,
+                        advice="declare it as one of them",
+                    )
         names = [collection.name for collection in self.collections]
         if len(set(names)) < len(names):
             raise StoreError("two collections share a name", place=self.name, candidates=names)
@@ -444,6 +454,15 @@ class LiveTable:
     indexes: tuple[LiveIndex, ...] = ()
     foreign_keys: tuple[LiveForeignKey, ...] = ()
     triggers: tuple[LiveTrigger, ...] = ()
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """
+        The ``word=value`` arguments of a virtual table, words in small letters, values bare.
+        """
+        pairs = (argument.partition("=") for argument in self.arguments if "=" in argument)
+
+        return {word.strip().lower(): value.strip().strip("'\"`[]") for word, _, value in pairs}
 
     def column(self, name: str) -> LiveColumn | None:
         """

@@ -116,7 +116,7 @@ def check(bench: Bench, case: Case) -> None:
     The engine selects what the oracle says, deletes no more, and leaves the rest.
     """
     bench.write(case.collection, case.rows)
-    memories = _memories(bench, case)
+    memories = decode(bench, case.collection)
     for asked in case.filters:
         truths = {key: asked.truth(memory) for key, memory in memories.items()}
         for want in (Truth.TRUE, Truth.FALSE):
@@ -129,10 +129,11 @@ def check(bench: Bench, case: Case) -> None:
                 assert [key for key in truths if key not in expected] == bench.left(where)
 
 
-def _memories(bench: Bench, case: Case) -> dict[int, Memory]:
-    collection = case.collection
-    names = [*collection.columns]
-    found = bench.read(collection, names)
+def decode(bench: Bench, collection: Collection) -> dict[int, Memory]:
+    """
+    The memories in the bench's table, by their ids.
+    """
+    found = bench.read(collection, collection.columns)
 
     return {
         number: decoded(collection, row, tags=row.get("tags of its own"))

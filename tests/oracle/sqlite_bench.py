@@ -26,6 +26,7 @@ from memdelete.testing.strategies import (
 TIMES = {
     "iso": times.ISOText("iso"),
     "strict": times.ISOText("strict", naive="unknown"),
+    "odd": times.EpochSeconds("odd"),
     **{
         f"{unit}_{storage}": kind(f"{unit}_{storage}", storage=storage)
         for unit, kind in (
@@ -77,6 +78,7 @@ TYPES = {
     "number": "NUMERIC",
     "bare": "",
     "strict": "",
+    "odd": "TEXT",  # numbers become text here, so no row has a time
     "iso": "TEXT",
     **dict.fromkeys(("comma", "semi", "quote", "slash", "line", "json"), "TEXT"),
     **{name: name.partition("_")[2].upper() for name in TIMES if "_" in name},

@@ -7,48 +7,10 @@ what the SQL makes of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import require
 from tests.oracle.benches import cases, check
-from tests.oracle.duckdb_bench import DuckDBBench
-from tests.oracle.postgres_bench import PostgresBench
-from tests.oracle.sqlite_bench import SQLiteBench
-
-
-@pytest.fixture(scope="module")
-def sqlite() -> Iterator[SQLiteBench]:
-    """
-    The standard library's SQLite.
-    """
-    bench = SQLiteBench()
-    yield bench
-    bench.connection.close()
-
-
-@pytest.fixture(scope="module")
-def duck() -> Iterator[DuckDBBench]:
-    """
-    DuckDB in memory.
-    """
-    bench = DuckDBBench(require("duckdb"))
-    yield bench
-    bench.connection.close()
-
-
-@pytest.fixture(scope="module")
-def postgresql(postgres: str) -> Iterator[PostgresBench]:
-    """
-    PostgreSQL, in a schema of its own.
-    """
-    bench = PostgresBench(require("psycopg"), postgres)
-    yield bench
-    bench.close()
 
 
 @given(data=st.data())

@@ -11,6 +11,7 @@ from typing import assert_type
 
 from memdelete import (
     After,
+    And,
     Before,
     Between,
     Everything,
@@ -18,7 +19,9 @@ from memdelete import (
     Hash,
     Key,
     NewerThan,
+    Not,
     OlderThan,
+    Or,
     Since,
     Tags,
     Untagged,
@@ -33,6 +36,9 @@ assert_type(Tags(all=("a",)) | Untagged(), Filter)
 assert_type(~Tags(none={"pinned"}, ignore_case=True), Filter)
 assert_type(Everything() & ~Hash("abc", "def"), Filter)
 
+assert_type(And(Untagged(), Or(Hash("a"), Key(1))).parts, tuple[Filter, ...])
+assert_type(Not(Everything()).part, Filter)
+
 # Times come as text, dates and datetimes; another time is named.
 Before("2024-01-01")
 After(date(2024, 1, 1))
@@ -46,6 +52,13 @@ NewerThan(timedelta(hours=36), on="updated_at")
 Key(7)
 Key("a", "b", collection="episodes")
 Key((1, "ana"))
+
+# What a filter is made of can be read, and not written.
+assert_type(Hash("abc").values, tuple[str, ...])
+assert_type(Tags(any=["a"]).none, tuple[str, ...])
+assert_type(Before("2024-01-01").at, datetime | date)
+assert_type(Before("2024-01-01").on, str)
+assert_type(field("owner").eq("ana").op, str)
 
 # A field's comparisons are filters.
 assert_type(field("owner").eq("ana") & field("project").missing(), Filter)
@@ -62,3 +75,11 @@ Before(1704067200)  # type: ignore[arg-type]
 Hash(17)  # type: ignore[arg-type]
 Tags(["temporary"])  # type: ignore[call-arg]
 OlderThan(30)  # type: ignore[arg-type]
+Between("2024-01-01")  # type: ignore[call-arg]
+Key(1.0)  # type: ignore[arg-type]
+And(Untagged(), "a")  # type: ignore[arg-type]
+Or([Untagged()])  # type: ignore[arg-type]
+Not(None)  # type: ignore[arg-type]
+field("x").eq(None)  # type: ignore[arg-type]
+field("x").contains(1)  # type: ignore[arg-type]
+Untagged() & None  # type: ignore[operator]

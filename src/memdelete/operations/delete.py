@@ -369,7 +369,7 @@ def _forget(site: Site, target: Targets) -> Talk[dict[str, int]]:
     # Gone is gone: no image of an earlier soft delete or archive may bring the row back.
     images = yield from ask(Discard(site, of_table=True))
     for tie in site.collection.ties if images else ():
-        yield from ask(DiscardTie(site, tie))
+        yield from ask(DiscardTie(((site, tie),)))
 
     return {site.bin: images} if images else {}
 
@@ -391,7 +391,12 @@ def _archive(
     kept = yield from ask(ArchiveRows(target, doing.operation, at))
     if kept != count:
         raise _short(site.bin, count, kept)
-    for tie in going(site, mode):
+    marked = [
+        tie
+        for tie in site.collection.ties
+        if isinstance(tie, FullText) and "content" in site.schema.tables[tie.table].options
+    ]
+    for tie in dict.fromkeys([*going(site, mode), *marked]):
         held = yield from ask(CountTie(target, tie))
         kept = yield from ask(ArchiveTie(target, tie, doing.operation, at))
         if kept != held and not isinstance(tie, FullText):

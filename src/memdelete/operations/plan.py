@@ -7,7 +7,7 @@ keys, tables that do not fit, foreign keys that would reach into tables nobody d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import get_args
 
@@ -15,9 +15,21 @@ from attrs import field, frozen
 
 from memdelete.errors import FilterError, Refused, StoreError
 from memdelete.filters import And, Compare, Everything, Filter, Hash, Key, Tags, Untagged, leaves
-from memdelete.questions import Referring, Selection, Site, Targets
+from memdelete.questions import MARK, Referring, Selection, Site, Targets
 from memdelete.receipts import Include, Mode
-from memdelete.schema import Collection, FullText, Ledger, LiveSchema, Sidecar, Store
+from memdelete.schema import (
+    Collection,
+    Edges,
+    FullText,
+    Ledger,
+    LiveSchema,
+    LiveTable,
+    References,
+    Rows,
+    Sidecar,
+    Store,
+    Vectors,
+)
 
 from .talk import Talk, ask
 
@@ -105,6 +117,8 @@ def sites_of(
             place=desk.store.name,
             advice=f"say [{collections!r}]",
         )
+    if collections is not None and not isinstance(collections, Iterable):
+        raise StoreError(f"collections={collections!r} is no list", place=desk.store.name)
     if collections is not None and not collections:
         raise StoreError("no collection was chosen", place=desk.store.name)
     chosen = (
@@ -200,7 +214,8 @@ def refuse_reach(site: Site, mode: Mode) -> None:
     for name in dict.fromkeys(touched):
         marked = mode == "soft" and name == site.collection.table
         for trigger in site.schema.tables[name].triggers:
-            strange = trigger.deletes_from() - known
+            # From the memories' own table a trigger would take rows that nobody selected.
+            strange = trigger.deletes_from() - (known - {site.collection.table.lower()})
             if strange and trigger.fires_on("update" if marked else "delete"):
                 raise StoreError(
                     f"the trigger {trigger.name} deletes from {', '.join(sorted(strange))}, "
@@ -229,16 +244,23 @@ def refuse_unrestorable(site: Site) -> None:
         if not isinstance(tie, FullText):
             continue
         live = site.schema.tables[tie.table]
-        options = {word.partition("=")[0].strip().lower() for word in live.arguments}
+        options = live.options
         filled = any(
             trigger.fires_on("insert") and trigger.inserts_into(tie.table)
             for trigger in site.table.triggers
         )
         strange = {column.name for column in live.columns} - columns
-        if "content" in options and not filled and strange:
+        content = options.get("content", site.collection.table)
+        sized = site.schema.has(f"{tie.table}_docsize")
+        if (
+            "content" in options
+            and not filled
+            and (strange or not sized or content.lower() != site.collection.table.lower())
+        ):
             raise StoreError(
-                f"the index keeps no text of its own, and {', '.join(sorted(strange))} cannot be "
-                f"read from {site.collection.table}",
+                f"the index keeps no text of its own, and what it holds "
+                f"({', '.join(column.name for column in live.columns)}) cannot be read again from "
+                f"{site.collection.table}",
                 place=tie.table,
                 advice="say mode='hard', or fill the index by an insert trigger",
             )
@@ -346,8 +368,23 @@ def _refuse_misfit(collection: Collection, schema: LiveSchema) -> None:
                 f"there is no table {tie.table!r}, declared as {type(tie).__name__}",
                 place=collection.name,
             )
+    ours = [column.name for column in live.columns if column.name.lower().startswith(MARK)]
+    if ours:
+        raise StoreError(
+            f"the column {ours[0]!r} has a name that memdelete keeps for itself",
+            place=collection.name,
+            advice="rename it",
+        )
     if schema.dialect != "sqlite":
         return  # the other engines' indexes are not all read yet
+    if collection.schema not in (None, "main"):
+        raise StoreError(
+            f"the schema {collection.schema!r} is another database file",
+            place=collection.name,
+            advice="open that file itself: one transaction over two files cannot be promised",
+        )
+    for tie in collection.ties:
+        _refuse_tie(collection, tie, schema.tables[tie.table])
     unique = [index.columns for index in live.indexes if index.unique and not index.partial]
     if {*live.primary} != {*collection.key} and {*collection.key} not in map(set, unique):
         raise StoreError(
@@ -362,6 +399,39 @@ def _refuse_misfit(collection: Collection, schema: LiveSchema) -> None:
                 place=collection.name,
                 advice="declare it as a field instead",
             )
+
+
+def _refuse_tie(collection: Collection, tie: Sidecar, live: LiveTable) -> None:
+    match tie:
+        case Vectors():
+            keyed = [column for column in live.columns if column.primary]
+            if any("INT" not in column.type.upper() for column in keyed):
+                raise StoreError(
+                    f"{tie.table} is keyed by text, and vectors are tied by number",
+                    place=collection.name,
+                    advice="key it by the memory's own number",
+                )
+        case References(_, key, column):
+            unique = [index.columns for index in live.indexes if index.unique and not index.partial]
+            if live.column(key) is None or live.column(column) is None:
+                raise StoreError(
+                    f"{tie.table} has no column {key!r} or {column!r}", place=collection.name
+                )
+            if live.primary != (key,) and (key,) not in unique:
+                raise StoreError(
+                    f"{tie.table}.{key} does not tell each row from all others",
+                    place=collection.name,
+                    advice="give the key by which its rows are known",
+                )
+        case Edges() | Rows():
+            absent = [end.column for end in tie.ends if live.column(end.column) is None]
+            if absent:
+                raise StoreError(
+                    f"{tie.table} has no column {', '.join(map(repr, absent))}",
+                    place=collection.name,
+                )
+        case _:
+            return
 
 
 def _refuse_unknown_names(filter_: Filter, store: Store, chosen: Sequence[Collection]) -> None:

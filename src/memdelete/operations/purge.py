@@ -15,6 +15,7 @@ from memdelete import instants
 from memdelete.errors import FilterError, Unverified
 from memdelete.filters import And, Before, Everything, Filter, OlderThan
 from memdelete.questions import (
+    BIN,
     Clear,
     Discard,
     DiscardTie,
@@ -23,13 +24,14 @@ from memdelete.questions import (
     Look,
     Now,
     Selection,
+    Site,
     Stage,
     StageBin,
     Staged,
     Still,
 )
 from memdelete.receipts import Receipt
-from memdelete.schema import Flag
+from memdelete.schema import Flag, Sidecar
 
 from .delete import journal_sites, journalled, remembered, remove, write_down
 from .digest import Digest
@@ -81,6 +83,7 @@ def purge(
                 rows += yield from _tombstones(here, tables)
             rows += yield from _images(here, tables, absent=not (aged or only_bin))
             found[site.collection.name] = rows
+        yield from unclaimed(sites, tables)
         digest = Digest()
         for name, each in found.items():
             digest.add(name, each)
@@ -144,8 +147,7 @@ def _tombstones(selection: Selection, tables: dict[str, int]) -> Talk[Sequence[F
     lost = yield from remove(site, target, "hard", len(rows))
     lost[site.collection.table] = len(rows)
     if site.has_bin:
-        lost[site.bin] = yield from ask(Discard(site, of_table=True))
-        yield from _unclaimed(selection, lost)
+        lost[site.bin] = yield from ask(Discard(site, of_table=True, scope=selection.scope))
     left = yield from ask(Still(target))
     if left:
         raise Unverified(
@@ -167,7 +169,6 @@ def _images(selection: Selection, tables: dict[str, int], *, absent: bool) -> Ta
         return ()
     rows = yield from ask(Listed(site))
     lost = {site.bin: (yield from ask(Discard(site)))}
-    yield from _unclaimed(selection, lost)
     for table, number in lost.items():
         if number:
             tables[table] = tables.get(table, 0) + number
@@ -175,10 +176,13 @@ def _images(selection: Selection, tables: dict[str, int], *, absent: bool) -> Ta
     return rows
 
 
-def _unclaimed(selection: Selection, lost: dict[str, int]) -> Talk[None]:
-    site = selection.site
-    for tie in site.collection.ties:
-        number = yield from ask(DiscardTie(site, tie))
+def unclaimed(sites: Sequence[Site], lost: dict[str, int]) -> Talk[None]:
+    shared: dict[str, list[tuple[Site, Sidecar]]] = {}
+    for site in sites:
+        for tie in site.collection.ties:
+            shared.setdefault(tie.table, []).append((site, tie))
+    for table, pairs in shared.items():
+        number = yield from ask(DiscardTie(tuple(pairs)))
         if number:
-            name = f"memdelete_bin_{tie.table}"
+            name = f"{BIN}{table}"
             lost[name] = lost.get(name, 0) + number

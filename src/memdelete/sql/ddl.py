@@ -102,13 +102,18 @@ def tie_columns(site: Site, sidecar: Sidecar) -> tuple[LiveColumn, ...]:
     match sidecar:
         case Vectors():
             return tuple(
-                LiveColumn(found.name, "BLOB" if "[" in found.type else found.type)
+                # The type with its dimension, so that a table of another one is noticed.
+                LiveColumn(found.name, found.type)
                 for found in live.columns
+                if not found.primary
             )
         case FullText():
             # An index over external content is rebuilt from its table; one that keeps its own
             # text would lose it.
-            return live.columns if keeps_text(live) else ()
+            # What was indexed is remembered, so that an undo indexes no more and no less.
+            sized = site.schema.has(f"{sidecar.table}_docsize")
+            marked = (LiveColumn("memdelete_indexed", "INTEGER"),) if sized else ()
+            return live.columns if keeps_text(live) else marked
         case Edges(_, ends):
             flags = [LiveColumn(f"memdelete_end_{n}", "INTEGER") for n in range(len(ends))]
             return (*live.columns, *flags, LiveColumn("memdelete_held", "INTEGER"))
@@ -129,9 +134,7 @@ def keeps_text(live: LiveTable) -> bool:
     """
     Whether an FTS5 table keeps its own content.
     """
-    return not any(
-        argument.split("=")[0].strip().lower() == "content" for argument in live.arguments
-    )
+    return "content" not in live.options
 
 
 def made(
@@ -196,11 +199,16 @@ def staging_tables(site: Site, name: str) -> Iterator[Statement]:
     hashed = _renamed(live, collection.hash, "h") if collection.hash else LiveColumn("h")
     row = LiveColumn("r", "INTEGER") if live.rowid else attrs.evolve(keys[0], name="r")
     columns = [*keys, hashed, row, LiveColumn("b", "INTEGER"), LiveColumn("o", "TEXT")]
-    yield Statement(f"DROP TABLE IF EXISTS temp.{quoted(name)}")
-    yield Statement(f"CREATE TEMP TABLE {quoted(name)} ({', '.join(map(_defined, columns))})")
+    # Not dropped first: that fails while the caller has a cursor open on the same connection.
+    yield Statement(
+        f"CREATE TEMP TABLE IF NOT EXISTS {quoted(name)} ({', '.join(map(_defined, columns))})"
+    )
+    yield Statement(f"DELETE FROM temp.{quoted(name)}")
     for way in (tuple(key.name for key in keys), "h", "r", "b"):
         index = quoted(f"{name}_{way[0]}")
-        yield Statement(f"CREATE INDEX temp.{index} ON {quoted(name)} ({', '.join(way)})")
+        yield Statement(
+            f"CREATE INDEX IF NOT EXISTS temp.{index} ON {quoted(name)} ({', '.join(way)})"
+        )
 
 
 def _renamed(live: LiveTable, column: str, name: str) -> LiveColumn:
@@ -297,7 +305,9 @@ def _follow(wanted: _Wanted, live: LiveTable | None, place: str) -> Iterator[Sta
     else:
         for found in wanted.columns:
             if live.column(found.name) is None:
-                yield Statement(f"ALTER TABLE {name} ADD COLUMN {_defined(found)}")
+                # Older images get what their rows would have got.
+                given = f" DEFAULT {found.default}" if found.default else ""
+                yield Statement(f"ALTER TABLE {name} ADD COLUMN {_defined(found)}{given}")
     present = {index.name for index in live.indexes} if live is not None else set()
     for keyed_by in wanted.indexes:
         index = f"{wanted.name}_{'_'.join(keyed_by)}"

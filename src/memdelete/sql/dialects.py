@@ -17,7 +17,7 @@ from memdelete.errors import Unsupported
 from memdelete.tags import JoinTable, TagStorage
 from memdelete.times import TimeEncoding
 
-from . import duckdb, postgres, sqlite
+from . import duckdb, postgres, postgres_tags, sqlite, sqlite_tags, sqlite_times
 from .phrases import Site
 from .render import Expression
 from .values import ColumnKind, RowsWanted, Span, TagsWanted, Wanted
@@ -92,9 +92,9 @@ SQLITE: Final = Dialect(
     rows_among=sqlite.rows_among,
     ordered=sqlite.ordered,
     searched=sqlite.searched,
-    tagged=sqlite.tagged,
-    within=sqlite.within,
-    tag_image=sqlite.tag_image,
+    tagged=sqlite_tags.tagged,
+    within=sqlite_times.within,
+    tag_image=sqlite_tags.tag_image,
 )
 POSTGRES: Final = Dialect(
     "postgres",
@@ -105,9 +105,9 @@ POSTGRES: Final = Dialect(
     rows_among=postgres.rows_among,
     ordered=postgres.ordered,
     searched=postgres.searched,
-    tagged=postgres.tagged,
+    tagged=postgres_tags.tagged,
     within=postgres.within,
-    tag_image=postgres.tag_image,
+    tag_image=postgres_tags.tag_image,
 )
 DUCKDB: Final = Dialect(
     "duckdb",

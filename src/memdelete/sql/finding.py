@@ -76,6 +76,7 @@ __all__ = [
     "lookup",
     "referring",
     "refers",
+    "row_name",
     "said",
     "sample",
     "still",
@@ -354,7 +355,7 @@ def array_items(relation: str, name: str) -> exp.Table:
         default=empty,
     )
     found = exp.Table(this=exp.Anonymous(this="json_each", expressions=[valid]))
-    found.set("alias", exp.TableAlias(this=identifier("item")))
+    found.set("alias", exp.TableAlias(this=identifier("memdelete_item")))
 
     return found
 
@@ -368,9 +369,9 @@ def refers(sidecar: References, targets: Targets) -> tuple[Expression, dict[str,
     key = site.table.column(site.collection.key[0])
     whole = sidecar.by == "key" and key is not None and "INT" in key.type.upper()
     kind = exp.Literal.string("integer" if whole else "text")
-    same = exp.EQ(this=column("item", "type"), expression=kind)
+    same = exp.EQ(this=column("memdelete_item", "type"), expression=kind)
 
-    return exp.and_(same, each_of(column("item", "value"), inner), copy=False), params
+    return exp.and_(same, each_of(column("memdelete_item", "value"), inner), copy=False), params
 
 
 def holds_reference(
@@ -390,8 +391,19 @@ def vectors_present(site: Site, sidecar: Vectors) -> tuple[str, str]:
     Where the rowids of a vector table can be read: its inner table needs no extension loaded.
     """
     inner = f"{sidecar.table}_rowids"
+    if site.schema.table(inner) is not None:
+        return inner, "rowid"
 
-    return (inner, "rowid") if site.schema.table(inner) is not None else (sidecar.table, "rowid")
+    return sidecar.table, row_name(site, sidecar)
+
+
+def row_name(site: Site, sidecar: Vectors | FullText) -> str:
+    """
+    What a virtual table calls its rowid: vec0 hides the name once a key is declared.
+    """
+    primary = site.schema.tables[sidecar.table].primary
+
+    return primary[0] if primary else "rowid"
 
 
 def key_of(values: Sequence[object]) -> KeyValue:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import cast
 
 from sqlglot import exp, parse_one
@@ -56,6 +56,7 @@ from .build import (
     member,
     number_in,
     picked,
+    same_hash,
     say,
     select,
     staging,
@@ -67,7 +68,8 @@ from .build import (
 )
 from .compile import live_condition
 from .ddl import META, bin_columns, staging_tables, tie_bin, tie_columns
-from .finding import array_items, count_tie, holds_reference, memory_end, refers, tied
+from .finding import array_items, count_tie, holds_reference, memory_end, refers, row_name, tied
+from .phrases import phrase
 from .render import Expression, Result, Statement, identifier, parameter
 
 
@@ -103,6 +105,7 @@ def stage(asked: Stage, speech: Speech) -> Changing:
             [exp.Literal.number(1)],
             table(site, site.bin),
             *keys_match(site, site.bin, relation, staged=False),
+            *same_hash(site, site.bin, column(relation, collection.hash or "h")),
         )
         conditions.append(exp.not_(exp.Exists(this=image)))
     keys = [f"k{number}" for number in range(len(collection.key))]
@@ -187,9 +190,8 @@ def remove_tie(asked: RemoveTie, speech: Speech) -> Changing:
     match sidecar:
         case Vectors():
             inner, params = picked(targets, "row")
-            tree = delete(
-                table(site, sidecar.table), each_of(column(sidecar.table, "rowid"), inner)
-            )
+            tied_by = column(sidecar.table, row_name(site, sidecar))
+            tree = delete(table(site, sidecar.table), each_of(tied_by, inner))
             held = yield from count_tie(CountTie(targets, sidecar), speech)
             yield say(speech, tree, params)
             left = yield from count_tie(CountTie(targets, sidecar), speech)
@@ -336,13 +338,18 @@ def _archive_by_row(
 ) -> Changing:
     site = asked.targets.site
     own = [found.name for found in tie_columns(site, sidecar)]
+    source_table, side = sidecar.table, column("side", row_name(site, sidecar))
+    values: list[Expression] = [column("side", name) for name in own]
+    if own == ["memdelete_indexed"]:
+        source_table, side = f"{sidecar.table}_docsize", column("side", "id")
+        values = [exp.Literal.number(1)]
     inner, params = picked(asked.targets, "row")
     # The targets lead the join, so that each vector is a point look-up and not a scan.
     source = exp.Subquery(this=inner)
     source.set("alias", exp.TableAlias(this=identifier("target")))
     trees = [
-        *(column("side", name) for name in own),
-        column("side", "rowid"),
+        *values,
+        side,
         parameter("operation"),
         parameter("at"),
     ]
@@ -352,8 +359,8 @@ def _archive_by_row(
         else inner.expressions[0].name
     )
     tree = exp.Select(expressions=trees).from_(source, copy=False)
-    across(tree, table(site, sidecar.table, "side"))
-    tree.where(exp.EQ(this=column("side", "rowid"), expression=column("target", row)), copy=False)
+    across(tree, table(site, source_table, "side"))
+    tree.where(exp.EQ(this=side.copy(), expression=column("target", row)), copy=False)
     written = insert(table(site, tie_bin(sidecar)), [*own, *_marks()], tree)
 
     return (yield say(speech, written, params | marks)).changed
@@ -468,18 +475,13 @@ def tag_list(site: Site) -> Expression:
 
 
 def _array_of(relation: str, name: str, condition: Expression) -> Expression:
-    # json_each gives truths as numbers and inner structures as texts; put back, they are JSON.
-    value, kind = column("item", "value"), column("item", "type")
-    as_json = {"true": exp.Literal.string("true"), "false": exp.Literal.string("false")}
-    as_json |= {"object": value, "array": value}
-    ifs = [
-        exp.If(
-            this=exp.EQ(this=kind.copy(), expression=exp.Literal.string(said)),
-            true=exp.func("json", text.copy(), dialect="sqlite"),
-        )
-        for said, text in as_json.items()
-    ]
-    grouped = exp.JSONArrayAgg(this=exp.Case(ifs=ifs, default=value.copy()))
+    # An item that is no text goes back as the JSON that stood there: json_each would give truths
+    # as numbers, and cut numbers that are too long.
+    value, kind = column("memdelete_item", "value"), column("memdelete_item", "type")
+    stored, key = column(relation, name), column("memdelete_item", "key")
+    raw = phrase("sqlite", "json(:stored -> :key)", stored=stored, key=key)
+    text = exp.EQ(this=kind, expression=exp.Literal.string("text"))
+    grouped = exp.JSONArrayAgg(this=exp.Case(ifs=[exp.If(this=text, true=value)], default=raw))
     found = select([grouped], array_items(relation, name), condition)
 
     return exp.Subquery(this=found)
@@ -491,7 +493,7 @@ def _remove_text(targets: Targets, sidecar: FullText, speech: Speech) -> Changin
     held = yield from count_tie(CountTie(targets, sidecar), speech)
     if _cares_for_itself(site.table.triggers, sidecar.table):
         return held  # its trigger hands the old text to the index when the row goes
-    if _contentless(live.arguments):
+    if _contentless(live.options):
         raise Unsupported(
             f"removing single entries of the contentless index {sidecar.table!r}",
             speech.dialect,
@@ -513,16 +515,8 @@ def _cares_for_itself(triggers: tuple[LiveTrigger, ...], text_table: str) -> boo
     )
 
 
-def _contentless(arguments: tuple[str, ...]) -> bool:
-    options = dict(_option(argument) for argument in arguments)
-
+def _contentless(options: Mapping[str, str]) -> bool:
     return options.get("content") == "" and options.get("contentless_delete") != "1"
-
-
-def _option(argument: str) -> tuple[str, str]:
-    word, _, value = argument.partition("=")
-
-    return word.strip().lower(), value.strip().strip("'\"")
 
 
 # --- small things ---------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from attrs import define
 from sqlglot import exp
 
 from memdelete.codec import read_array, write_json
+from memdelete.filters import Everything
 from memdelete.questions import (
     Discard,
     DiscardTie,
@@ -22,6 +23,7 @@ from memdelete.questions import (
     PutBackTie,
     Refuse,
     Revive,
+    Selection,
     Site,
     StageBin,
     Staged,
@@ -36,6 +38,7 @@ from memdelete.schema import (
     LiveIndex,
     References,
     Rows,
+    Sidecar,
     Vectors,
 )
 
@@ -52,6 +55,7 @@ from .build import (
     keys_match,
     number_in,
     ordered,
+    same_hash,
     say,
     select,
     staging,
@@ -61,7 +65,7 @@ from .build import (
     where,
 )
 from .compile import live_condition
-from .ddl import staging_tables, tie_bin, tie_columns
+from .ddl import keeps_text, staging_tables, tie_bin, tie_columns
 from .finding import key_of, memory_end, vectors_present
 from .going import differs, own_columns, unmarked
 from .render import Expression, Result, Statement, identifier, parameter
@@ -268,28 +272,48 @@ def discard(asked: Discard, speech: Speech) -> Changing:
     site = asked.site
     name = staging_name(site)
     condition: Expression
+    params: dict[str, object] = {}
     if asked.of_table:
         condition = exp.Exists(
             this=select(
-                [_ONE.copy()], staging(site), *keys_match(site, site.bin, name, staged=True)
+                [_ONE.copy()],
+                staging(site),
+                *keys_match(site, site.bin, name, staged=True),
+                *same_hash(site, site.bin, column(name, "h")),
             )
         )
+        if asked.scope is not None:
+            within = Selection(site, Everything(), scope=asked.scope, binned=True)
+            found = where(within)
+            condition, params = (
+                exp.and_(condition, found.expression, copy=False),
+                dict(found.params),
+            )
     else:
-        condition = each_of(
-            column(site.bin, "memdelete_id"), select([column(name, "b")], staging(site))
-        )
+        picked = select([column(name, "b")], staging(site))
+        condition = each_of(column(site.bin, "memdelete_id"), picked)
 
-    return (yield say(speech, delete(table(site, site.bin), condition))).changed
+    return (yield say(speech, delete(table(site, site.bin), condition), params)).changed
 
 
 def discard_tie(asked: DiscardTie, speech: Speech) -> Changing:
     """
     Take out of a sidecar's bin what no row in the bin claims any more.
     """
-    site, sidecar = asked.site, asked.sidecar
+    first, sidecar = asked.pairs[0]
     name = tie_bin(sidecar)
-    if site.schema.table(name) is None:
+    if first.schema.table(name) is None:
         return 0
+    claims = [claim for site, tie in asked.pairs for claim in _claims(site, tie)]
+    condition = exp.and_(*(exp.not_(exp.Exists(this=claim)) for claim in claims), copy=False)
+
+    return (yield say(speech, delete(table(first, name), condition))).changed
+
+
+def _claims(site: Site, sidecar: Sidecar) -> Iterator[exp.Select]:
+    name = tie_bin(sidecar)
+    if not site.has_bin:
+        return
     same = exp.EQ(
         this=column(site.bin, "memdelete_operation"), expression=column(name, "memdelete_operation")
     )
@@ -315,12 +339,8 @@ def discard_tie(asked: DiscardTie, speech: Speech) -> Changing:
             ]
         case _:
             claims = [[same]]
-    claimed = [
-        exp.Exists(this=select([_ONE.copy()], table(site, site.bin), *claim)) for claim in claims
-    ]
-    condition = exp.and_(*(exp.not_(claim) for claim in claimed), copy=False)
-
-    return (yield say(speech, delete(table(site, name), condition))).changed
+    for claim in claims:
+        yield select([_ONE.copy()], table(site, site.bin), *claim)
 
 
 # --- why a row cannot come back -------------------------------------------------------------
@@ -353,6 +373,9 @@ def _grounds(asked: Refuse, speech: Speech) -> Iterator[tuple[Expression, str]]:
                 yield exp.Exists(this=_other_at_rowid(site)), "another row has this rowid"
         case "changed_since":
             yield exp.Exists(this=_changed(site)), "edited since it was deleted"
+            gone = exp.not_(exp.Exists(this=_there(site)))
+            later = exp.and_(gone, exp.Exists(this=_newer(site)), copy=False)
+            yield later, "deleted again since, by another operation: restore that first"
         case "unique_taken":
             for index in _unique(site) if not asked.in_place else ():
                 yield exp.Exists(this=_taken(site, index)), ", ".join(_named(index))
@@ -426,6 +449,17 @@ def _changed(site: Site) -> exp.Select:
     across(found, table(site, site.bin, "image"))
 
     return found.where(*_image(site, differs(Staged(site), "there", "image")), copy=False)
+
+
+def _newer(site: Site) -> exp.Select:
+    return select(
+        [_ONE.copy()],
+        table(site, site.bin, "newer"),
+        *keys_match(site, "newer", "staged", staged=True),
+        *same_hash(site, "newer", column("staged", "h")),
+        exp.GT(this=column("newer", "memdelete_id"), expression=column("staged", "b")),
+        exp.NEQ(this=column("newer", "memdelete_operation"), expression=column("staged", "o")),
+    )
 
 
 def _taken(site: Site, index: LiveIndex) -> exp.Select:
@@ -634,26 +668,53 @@ def _put_back_text(
     site: Site, sidecar: FullText, speech: Speech
 ) -> Generator[Statement, Result, tuple[int, int]]:
     live = site.schema.tables[sidecar.table]
-    if _fills_itself(site, sidecar):
-        return 0, 0
+    own = tie_columns(site, sidecar)
     columns = ["rowid", *(found.name for found in live.columns)]
     docsize = f"{sidecar.table}_docsize"
     present = (docsize, "id") if site.schema.has(docsize) else (sidecar.table, "rowid")
-    if tie_columns(site, sidecar):
-        if site.schema.table(tie_bin(sidecar)) is None:
+    if site.schema.table(tie_bin(sidecar)) is None:
+        return 0, 0
+    if keeps_text(live):
+        if _fills_itself(site, sidecar):
+            yield say(
+                speech, delete(table(site, tie_bin(sidecar)), _staged_row(site, tie_bin(sidecar)))
+            )
             return 0, 0
         trees: list[Expression] = [column("image", "memdelete_rowid")]
         trees += [column("image", found.name) for found in live.columns]
         return (yield from _put_back_by_row(site, sidecar, (trees, columns), present, speech))
+    if not own:
+        return 0, 0
+    # Triggers may have indexed what was not in the index, or not what was.
     relation = site.collection.table
-    rowid = hidden(site.table) or site.collection.key[0]
-    trees = [column(relation, rowid), *(column(relation, found.name) for found in live.columns)]
-    # A row that was only marked is still in the index.
-    held = select([column(*present)], table(site, present[0]))
-    absent = exp.not_(each_of(column(relation, rowid), held))
-    source = select(trees, table(site, relation), each_of_keys(site, relation), absent)
+    rowid = column(relation, hidden(site.table) or site.collection.key[0])
+    indexed = select([column(*present)], table(site, present[0]))
+    was = select(
+        [column("image", "memdelete_rowid")],
+        table(site, tie_bin(sidecar), "image"),
+        _staged_row(site, "image"),
+    )
+    trees = [rowid, *(column(relation, found.name) for found in live.columns)]
+    missing = exp.and_(
+        each_of_keys(site, relation),
+        each_of(rowid.copy(), was),
+        exp.not_(each_of(rowid.copy(), indexed)),
+        copy=False,
+    )
+    if {found.name for found in live.columns} <= {found.name for found in site.table.columns}:
+        source = select(trees, table(site, relation), missing)
+        yield say(speech, insert(table(site, sidecar.table), columns, source))
+    staged = select([column("staged", "r")], staging(site, "staged"))
+    surplus = exp.and_(
+        each_of(column(sidecar.table, "rowid"), staged),
+        exp.not_(each_of(column(sidecar.table, "rowid"), was.copy())),
+        each_of(column(sidecar.table, "rowid"), indexed.copy()),
+        copy=False,
+    )
+    yield say(speech, delete(table(site, sidecar.table), surplus))
+    yield say(speech, delete(table(site, tie_bin(sidecar)), _staged_row(site, tie_bin(sidecar))))
 
-    return (yield say(speech, insert(table(site, sidecar.table), columns, source))).changed, 0
+    return 0, 0
 
 
 def _fills_itself(site: Site, sidecar: FullText) -> bool:
@@ -668,7 +729,8 @@ def _put_back_edges(
 ) -> Generator[Statement, Result, tuple[int, int]]:
     bin_name = tie_bin(sidecar)
     live = site.schema.tables[sidecar.table]
-    own = own_columns(live.columns)
+    kept = site.schema.tables[bin_name]
+    own = [name for name in own_columns(live.columns) if kept.column(name) is not None]
     rowid = hidden(live)
     spare = rowid if rowid and alias(live) is None else None
 

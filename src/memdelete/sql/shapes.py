@@ -71,9 +71,9 @@ def pattern(key: KeyValue) -> Pattern:
     The class of *key*.
     """
     if isinstance(key, tuple):
-        return tuple(["text" if isinstance(part, str) else "integer" for part in key])
+        return tuple([_key_class(part) for part in key])
 
-    return "text" if isinstance(key, str) else "integer"
+    return _key_class(key)
 
 
 def value_class(value: object) -> ValueClass:
@@ -87,6 +87,10 @@ def value_class(value: object) -> ValueClass:
             return "text"
         case _:
             return "number"
+
+
+def _key_class(part: str | int) -> ValueClass:
+    return "text" if isinstance(part, str) else "integer"
 
 
 def _key(leaf: Key) -> Shape:

@@ -102,7 +102,19 @@ def planting(count: int = 20, *, vectors: bool = True) -> Iterator[tuple[str, tu
     The statements, with ``?`` parameters, that fill the garden with *count* notes.
     """
     shas = [hashlib.sha256(str(number).encode()).hexdigest()[:12] for number in range(count)]
-    odd = (None, "", -0.0, 2**63 - 1, 0.1 + 0.2, b"\x00\xff", "7", "nul\0 in it", math.pi, "日本語", -1)
+    odd = (
+        None,
+        "",
+        -0.0,
+        2**63 - 1,
+        0.1 + 0.2,
+        b"\x00\xff",
+        "7",
+        "nul\0 in it",
+        math.pi,
+        "日本語",
+        -1,
+    )
     for number, sha in enumerate(shas):
         tags = [f"t{number % 3}", "all"] + ["it's"] * (number % 4 == 0)
         yield (

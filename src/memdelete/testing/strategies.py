@@ -50,9 +50,12 @@ from memdelete.times import (
 
 
 __all__ = [
+    "GLOBS",
     "HASHES",
     "INSTANTS",
+    "INTEGERS",
     "NUMBERS",
+    "REALS",
     "TAGS",
     "TEXTS",
     "filters",
@@ -202,6 +205,9 @@ INSTANTS: Final = tuple(
 )
 """Moments beside the edges that readings of times trip over."""
 
+# One of them often, so that filters and rows meet at it.
+_OFTEN: Final = (*INSTANTS, *[INSTANTS[9]] * len(INSTANTS))
+
 INTEGERS: Final = (0, 1, -1, 2, 5, 7, 2**31, 2**53, 2**53 + 1, 2**63 - 1, -(2**63))
 REALS: Final = (0.0, -0.0, 0.1, 0.1 + 0.2, 0.5, 1.0, 2.0, 2.5, -1.0, 1e300, 5e-324, 2.0**53)
 NUMBERS: Final = (*INTEGERS, *REALS)
@@ -281,7 +287,7 @@ def _holds(storage: TagStorage | None, tag: str) -> bool:
 
 
 def _times(names: st.SearchStrategy[str]) -> st.SearchStrategy[Filter]:
-    one = st.sampled_from(INSTANTS)
+    one = st.sampled_from(_OFTEN)
     pair = st.tuples(one, one).filter(lambda found: found[0] < found[1])
     single = st.sampled_from((Before, After, Since, Until))
 
@@ -519,7 +525,7 @@ def stored_times(encoding: TimeEncoding, *, loose: bool = True) -> st.SearchStra
     """
     near = st.builds(
         lambda at, step: from_micros(to_micros(at) + step),
-        st.sampled_from(INSTANTS),
+        st.sampled_from(_OFTEN),
         st.sampled_from((0, 0, 0, -1, 1, 1_000, -1_000_000)),
     ).filter(lambda at: at is not UNKNOWN)
     match encoding:

@@ -19,6 +19,12 @@ Rows = Callable[[str], Sequence[tuple[object, ...]]]
 """Runs one statement and returns its rows."""
 
 _OURS = ("memdelete_", "sqlite_")
+_INNER = (
+    *("data", "idx", "content", "docsize", "config"),
+    *("info", "chunks", "rowids", "vector_chunks00", "auxiliary"),
+    *(f"metadatachunks0{number}" for number in range(10)),
+    *(f"metadatatext0{number}" for number in range(10)),
+)
 
 
 def dump(rows: Rows, *, aside: Iterable[str] = ()) -> Mapping[str, Sequence[object]]:
@@ -31,10 +37,15 @@ def dump(rows: Rows, *, aside: Iterable[str] = ()) -> Mapping[str, Sequence[obje
     )
     left_out = set(aside)
     # A virtual table's inner tables are known as such only while its module is loaded.
-    inner = tuple(f"{name}_" for name, _, _, sql in listed if "CREATE VIRTUAL" in str(sql).upper())
+    inner = {
+        f"{name}_{suffix}"
+        for name, _, _, sql in listed
+        if "CREATE VIRTUAL" in str(sql).upper()
+        for suffix in _INNER
+    }
     found: dict[str, Sequence[object]] = {}
     for name, kind, without_rowid, sql in listed:
-        if str(name).startswith((*_OURS, *inner)) or name in left_out:
+        if str(name).startswith(_OURS) or name in left_out or name in inner:
             continue
         match kind:
             case "table":
@@ -67,8 +78,8 @@ def integrity(rows: Rows) -> Mapping[str, object]:
 
 def _table(rows: Rows, name: str, *, rowid: bool) -> Sequence[object]:
     hidden = "rowid, " if rowid else ""
-    order = "rowid" if rowid else "1"
     plain = [row[0] for row in rows(f"SELECT name FROM pragma_table_xinfo({_text(name)})")]
+    order = "rowid" if rowid else ", ".join(map(_quoted, plain))
     kinds = ", ".join(f"typeof({_quoted(column)})" for column in plain)
     columns = ", ".join(map(_quoted, plain))
 
@@ -85,13 +96,17 @@ def _virtual(rows: Rows, name: str, sql: str) -> Sequence[object]:
             for row in rows(f"SELECT rowid, * FROM {_quoted(name)} ORDER BY rowid")
         ]
     if "using fts5" in sql:
+        kept = (
+            []
+            if "content=" in sql.replace(" ", "")
+            else rows(f"SELECT rowid, * FROM {_quoted(name)}")
+        )
         rows(
             f"CREATE VIRTUAL TABLE temp.memdelete_words USING fts5vocab('main', {_text(name)}, 'instance')"
         )
         try:
-            return [
-                tuple(row) for row in rows("SELECT * FROM temp.memdelete_words ORDER BY 1, 2, 3, 4")
-            ]
+            words = rows("SELECT * FROM temp.memdelete_words ORDER BY 1, 2, 3, 4")
+            return [*map(tuple, words), *map(tuple, kept)]
         finally:
             rows("DROP TABLE temp.memdelete_words")
 
