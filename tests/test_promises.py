@@ -655,3 +655,158 @@ def test_limits_of_history(tmp_path: Path, limit: object) -> None:
     path = make(tmp_path / "m.db", *PLAIN)
     with Deleter(SQLite(path), SOFT) as memories, pytest.raises(FilterError, match="limit"):
         memories.history(limit=limit)
+
+
+def test_a_purge_in_one_scope_keeps_another_s_images(tmp_path: Path) -> None:
+    """
+    An image under a key that was used again belongs to its own memory, and its own owner.
+    """
+    path = make(
+        tmp_path / "m.db",
+        "CREATE TABLE m (id INTEGER PRIMARY KEY, owner TEXT, gone REAL)",
+        "INSERT INTO m VALUES (1, 'ana', NULL), (3, 'bob', NULL)",
+    )
+    words = {"tombstone": times.EpochSeconds("gone"), "fields": {"owner": "owner"}}
+    with (
+        Deleter(SQLite(path), one(**words), scope=field("owner").eq("ana")) as ana,
+        Deleter(SQLite(path), one(**words), scope=field("owner").eq("bob")) as bob,
+    ):
+        his = bob.delete(Key(3), mode="archive")
+        do(path, "INSERT INTO m VALUES (3, 'ana', NULL)")
+        ana.delete(Key(3), mode="soft")
+        ana.purge(filter=Everything())
+
+        assert 1 == bob.restore(his).restored
+
+
+def test_an_older_image_waits_for_a_newer_one(tmp_path: Path) -> None:
+    """
+    A row that was marked and later archived comes back by the later operation first.
+    """
+    path = make(tmp_path / "m.db", *PLAIN, "CREATE TABLE c (m INTEGER)", "INSERT INTO c VALUES (1)")
+    store = one(hash="sha", tombstone=times.EpochSeconds("gone"), sidecars=[Rows("c", "m")])
+    before = whole(path, vectors=False)
+    with Deleter(SQLite(path), store) as memories:
+        first = memories.delete(Key(1))
+        second = memories.delete(Key(1), mode="archive", include="deleted")
+        assert ["changed_since"] == [told.reason for told in memories.restore(first).refused]
+        assert 1 == memories.restore(second).restored
+        assert 1 == memories.restore(first).restored
+
+    assert before == whole(path, vectors=False)
+
+
+def test_a_shared_table_keeps_what_another_collection_claims(tmp_path: Path) -> None:
+    """
+    Purging one collection keeps the binned rows of another in the table they share.
+    """
+    path = make(
+        tmp_path / "m.db",
+        *PLAIN,
+        "CREATE TABLE n (id INTEGER PRIMARY KEY)",
+        "INSERT INTO n VALUES (11)",
+        "CREATE TABLE c (owner INTEGER)",
+        "INSERT INTO c VALUES (1), (11)",
+    )
+    store = Store(
+        name="two",
+        collections=[
+            Collection(table=name, key="id", sidecars=[Rows("c", "owner")]) for name in ("m", "n")
+        ],
+    )
+    with Deleter(SQLite(path), store) as memories:
+        memories.delete(Key(1, collection="m"))
+        receipt = memories.delete(Key(11, collection="n"))
+        memories.purge(filter=Key(1, collection="m"))
+        memories.restore(receipt)
+
+    assert [(11,)] == do(path, "SELECT owner FROM c")
+
+
+def test_a_time_that_the_product_sets_itself(tmp_path: Path) -> None:
+    """
+    Where a trigger sets a touched time at each update, the undo names that time as lost.
+    """
+    path = make(
+        tmp_path / "m.db",
+        "CREATE TABLE m (id INTEGER PRIMARY KEY, at REAL, gone REAL)",
+        "INSERT INTO m VALUES (1, 5.0, NULL)",
+        "CREATE TRIGGER t AFTER UPDATE OF gone ON m BEGIN UPDATE m SET at = 9.0 WHERE id = new.id; END",
+    )
+    store = one(tombstone=times.EpochSeconds("gone"), touch=[times.EpochSeconds("at")])
+    with Deleter(SQLite(path), store) as memories:
+        back = memories.restore(memories.delete(Key(1)))
+
+    assert (1, {"m.at": 1}) == (back.restored, back.incomplete)
+
+
+def test_tags_and_hashes_that_are_content(tmp_path: Path) -> None:
+    """
+    Values of tags and hashes whose columns are content stand in no receipt and no journal.
+    """
+    path = make(
+        tmp_path / "m.db",
+        "CREATE TABLE m (id INTEGER PRIMARY KEY, sha TEXT UNIQUE, tags TEXT)",
+        "INSERT INTO m VALUES (1, 'hush', 'secret')",
+    )
+    store = one(hash="sha", tags=tags.CommaText("tags"), content=["tags", "sha"])
+    with Deleter(SQLite(path), store) as memories:
+        receipt = memories.delete(Tags(any=["secret"]) & ~Tags(any=["other secret"]), mode="hard")
+
+    told = json.dumps(receipt.filter) + str(do(path, "SELECT report FROM memdelete_operations"))
+    assert "secret" not in told
+    assert "digest" in told
+
+
+def test_deleting_in_a_loop_over_an_open_cursor(tmp_path: Path) -> None:
+    """
+    The caller may loop over a cursor of the same connection while deleting.
+    """
+    import sqlite3
+
+    mine = sqlite3.connect(make(tmp_path / "m.db", *PLAIN))
+    memories = Deleter(SQLite(mine), SOFT)
+    memories.prepare()
+    for (key,) in mine.execute("SELECT id FROM m"):
+        memories.delete(Key(key), mode="archive")
+
+    assert 0 == mine.execute("SELECT count(*) FROM m").fetchone()[0]
+    mine.close()
+
+
+@pytest.mark.parametrize("word", ["reason", "actor"])
+def test_reasons_are_text(tmp_path: Path, word: str) -> None:
+    """
+    An actor or a reason that is no text is an error.
+    """
+    path = make(tmp_path / "m.db", *PLAIN)
+    with pytest.raises(FilterError, match=word):
+        if word == "actor":
+            Deleter(SQLite(path), SOFT, actor=b"")
+        else:
+            with Deleter(SQLite(path), SOFT) as memories:
+                memories.delete(Key(1), reason=b"x")
+
+
+def test_an_update_trigger_that_unindexes(tmp_path: Path) -> None:
+    """
+    What a soft delete's trigger took out of an index is in it again after the undo, and no more.
+    """
+    path = make(
+        tmp_path / "m.db",
+        PLAIN[0],
+        "CREATE VIRTUAL TABLE t USING fts5(body, content='m', content_rowid='id')",
+        "CREATE TRIGGER i AFTER INSERT ON m BEGIN"
+        " INSERT INTO t(rowid, body) VALUES (new.id, new.body); END",
+        "CREATE TRIGGER u AFTER UPDATE OF gone ON m WHEN new.gone IS NOT NULL BEGIN"
+        " INSERT INTO t(t, rowid, body) VALUES ('delete', old.id, old.body); END",
+        "CREATE TRIGGER d AFTER DELETE ON m BEGIN DELETE FROM t WHERE rowid = old.id; END",
+        PLAIN[1],
+        "DELETE FROM t WHERE rowid = 3",
+    )
+    store = one(hash="sha", tombstone=times.EpochSeconds("gone"), sidecars=[FullText("t")])
+    before = whole(path, vectors=False)
+    with Deleter(SQLite(path), store) as memories:
+        for mode in ("soft", "archive"):
+            memories.restore(memories.delete(Key(1, 3) if mode == "archive" else Key(1), mode=mode))
+            assert before == whole(path, vectors=False)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from . import instants
 from .driving import run, run_async
+from .errors import FilterError
 from .operations.delete import delete as _delete
 from .operations.history import history as _history
 from .operations.history import prepare as _prepare
@@ -47,6 +48,11 @@ class _RunAsync(Protocol):
     async def __call__(self, talk: Talk[T], *, write: bool) -> T: ...
 
 
+def _refuse_no_text(word: str, said: object) -> None:
+    if said is not None and not isinstance(said, str):
+        raise FilterError(f"{said!r} is no text", value=said, place=word)
+
+
 class _Front:
     def __init__(
         self,
@@ -60,6 +66,7 @@ class _Front:
         actor: str | None = None,
         retention: str | timedelta = "30d",
     ) -> None:
+        _refuse_no_text("actor", actor)
         self.store = store
         self.retention = instants.age(retention, "retention")
         self._desk = Desk(

@@ -520,9 +520,12 @@ class PutBackRows(Question[int]):
 class Unlike(Question[int]):
     """
     How many of the staged rows, put back, are not in every column what their image says.
+
+    With *untouched*, the times that a soft delete touches do not count.
     """
 
     site: Site
+    untouched: bool = False
 
 
 @frozen(eq=False)

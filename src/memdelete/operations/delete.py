@@ -5,8 +5,6 @@ again, write it down, commit. Nothing is reported that was not counted.
 
 from __future__ import annotations
 
-import hashlib
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -14,39 +12,34 @@ import attrs
 
 from attrs import frozen
 
-from memdelete import codec
 from memdelete.errors import FilterError, PreviewStale, Refused, StoreError, Unverified
-from memdelete.filters import Compare, Filter
+from memdelete.filters import Filter
 from memdelete.questions import (
-    META,
     Append,
     ArchiveRows,
     ArchiveTie,
     Clear,
     CountTie,
     CountView,
-    CreateTables,
     Discard,
     DiscardTie,
     Found,
     Look,
     Mark,
     Now,
-    Record,
     RemoveRows,
     RemoveTie,
     Rewritten,
-    Secret,
     Site,
     Stage,
     Staged,
     Still,
     Targets,
 )
-from memdelete.receipts import Entry, Include, Mode, Preview, Receipt, Verb
+from memdelete.receipts import Include, Mode, Preview, Receipt
 from memdelete.schema import FullText, Ledger
 
-from .digest import MOST_NAMED
+from .journal import journal_sites, journalled, remembered, write_down
 from .plan import (
     Desk,
     Order,
@@ -63,15 +56,7 @@ from .preview import Survey, losses, missing_values, survey
 from .talk import Talk, ask, transaction
 
 
-__all__ = [
-    "delete",
-    "journal_sites",
-    "journalled",
-    "remembered",
-    "remembered_scope",
-    "remove",
-    "write_down",
-]
+__all__ = ["delete", "remove"]
 
 
 @frozen(eq=False)
@@ -159,113 +144,6 @@ def _nothing() -> Talk[int]:
     yield from ()
 
     return 0
-
-
-def journal_sites(desk: Desk, wanted: Order, ours: bool, *, bins: bool) -> Talk[tuple[Site, ...]]:  # noqa: FBT001 - told by `transaction`
-    """
-    The sites with the journal, and the bins, made where that is ours to do.
-    """
-    due = yield from ask(CreateTables(wanted.sites, bins=bins, dry_run=not ours))
-    if due and not ours:
-        raise StoreError(
-            "the journal or a bin is not there yet, and this transaction is not memdelete's own",
-            place=desk.store.name,
-            advice="call prepare() once, outside of your transaction",
-        )
-    if not due:
-        return wanted.sites
-
-    return sites_of(desk, (yield from ask(Look())), [site.collection.name for site in wanted.sites])
-
-
-def journalled(receipt: Receipt) -> dict[str, object]:
-    """
-    The receipt as the journal keeps it: committed, and without names where they are too many.
-    """
-    kept = attrs.evolve(receipt, durable=True)
-    if receipt.removed > MOST_NAMED:
-        kept = attrs.evolve(kept, hashes=(), keys={}, complete=False)
-
-    return kept.to_dict()
-
-
-def write_down(
-    desk: Desk,
-    site: Site,
-    operation: str,
-    verb: Verb,
-    report: Mapping[str, object],
-    *,
-    at: datetime,
-) -> Talk[None]:
-    """
-    Enter the operation into the journal, in the transaction that does it.
-    """
-    scope = yield from remembered_scope(desk, site)
-    entry = Entry(
-        operation=operation,
-        verb=verb,
-        state="done",
-        store=desk.store.name,
-        scope=scope,
-        report=report,
-        at=at,
-    )
-    yield from ask(Record(site, entry))
-
-
-def remembered(desk: Desk, site: Site, filter_: Filter) -> Talk[dict[str, object]]:
-    """
-    The filter as receipts may keep it: values of content columns as keyed digests.
-    """
-    content = {
-        name
-        for collection in desk.store.collections
-        for name, declared in collection.fields.items()
-        if declared.column in collection.content
-    }
-    secret = (yield from ask(Secret(site))) if site.schema.has(META) else None
-
-    def redact(leaf: Compare) -> object | None:
-        if leaf.name not in content:
-            return None
-        if secret is None:
-            return [{"redacted": True} for _ in leaf.values]
-        return [
-            {
-                "digest": hashlib.blake2b(
-                    repr(value).encode(), key=secret[:64], digest_size=16
-                ).hexdigest()
-            }
-            for value in leaf.values
-        ]
-
-    return codec.to_dict(filter_, redact)
-
-
-def remembered_scope(desk: Desk, site: Site) -> Talk[dict[str, object] | None]:
-    """
-    The scope as the journal keeps it, to tell whose an operation was; None without one.
-    """
-    if desk.scope is None:
-        return None
-
-    return _in_order((yield from remembered(desk, site, desk.scope)))
-
-
-def _in_order(said: dict[str, object]) -> dict[str, object]:
-    # Parts of And and Or have no order, so equal scopes must be written alike.
-    found: dict[str, object] = {}
-    for word, value in said.items():
-        match value:
-            case list() if word in {"and", "or"}:
-                found[word] = sorted((_in_order(part) for part in value), key=codec.write_json)
-            case dict() if word == "not":
-                found[word] = _in_order(value)
-            case _:
-                found[word] = value
-
-    return found
 
 
 # --- the steps ------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from memdelete.filters import Everything
 from memdelete.questions import META, CreateTables, Look, Now, Recall
 from memdelete.receipts import Entry
 
-from .delete import remembered_scope
+from .journal import remembered_scope
 from .plan import Desk, order, sites_of
 from .talk import Talk, ask, transaction
 

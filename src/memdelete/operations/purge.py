@@ -33,8 +33,9 @@ from memdelete.questions import (
 from memdelete.receipts import Receipt
 from memdelete.schema import Flag, Sidecar
 
-from .delete import journal_sites, journalled, remembered, remove, write_down
+from .delete import remove
 from .digest import Digest
+from .journal import journal_sites, journalled, remembered, write_down
 from .plan import Desk, order, refuse_reach, refuse_referrers, sites_of, stay_with
 from .preview import Survey
 from .talk import Talk, ask, transaction

@@ -43,7 +43,7 @@ from memdelete.questions import (
 from memdelete.receipts import Entry, Reason, Receipt, Refusal, Restoration
 from memdelete.schema import FullText, Ledger, LiveTable, Vectors
 
-from .delete import journal_sites, remembered_scope, write_down
+from .journal import journal_sites, remembered_scope, write_down
 from .plan import Desk, Order, order, sites_of
 from .talk import Talk, ask, transaction
 
@@ -232,7 +232,11 @@ def _put_back(site: Site, tale: _Tale, now: datetime) -> Talk[None]:
         raise _unlike(site.collection.table, len(rows), changed)
     if not rows:
         return
-    unlike = yield from ask(Unlike(site))
+    rewritten = yield from ask(Unlike(site))
+    unlike = (yield from ask(Unlike(site, untouched=True))) if rewritten else 0
+    for touched in site.collection.touch if rewritten else ():
+        # A trigger of the product's sets this time at each update, at that of an undo too.
+        tale.wait(f"{site.collection.table}.{touched.column}", rewritten)
     if unlike:
         raise Unverified(
             f"a trigger rewrote {unlike} rows of {site.collection.table} as they came back; "
@@ -298,7 +302,7 @@ def _tell_absent(
         elif wish.foreign:
             tell = Tell(key, "not_found")
         else:
-            tell = Tell(key, "purged", "the bin holds it no longer")
+            tell = Tell(key, "purged", "the bin holds it no longer, or under another operation")
         tale.refuse(site, [tell])
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from typing import cast
 
 from sqlglot import exp, parse_one
@@ -256,7 +256,7 @@ def rewritten(asked: Rewritten, speech: Speech) -> Changing:
         table(site, site.bin, "image"),
         *keys_match(site, "image", relation, staged=False),
         exp.EQ(this=column("image", "memdelete_operation"), expression=parameter("operation")),
-        exp.not_(differs(asked.targets, relation, "image")),
+        exp.not_(differs(site, relation, "image", unmarked(asked.targets))),
     )
     tree = counted(table(site, relation), condition, exp.not_(exp.Exists(this=image)))
     result = yield say(speech, tree, params | {"operation": asked.operation})
@@ -289,13 +289,10 @@ def append(asked: Append, speech: Speech) -> Changing:
     return changed
 
 
-def differs(targets: Targets, left: str, right: str, *, marks: bool = False) -> Expression:
+def differs(site: Site, left: str, right: str, passed: Collection[str] = frozenset()) -> Expression:
     """
-    Whether two rows differ, in value or class, in any column; with *marks*, also in what a soft
-    delete sets.
+    Whether two rows differ, in value or class, in any column but those *passed* over.
     """
-    site = targets.site
-    passed = frozenset() if marks else unmarked(targets)
     kept = site.schema.tables[site.bin]
     trees: list[Expression] = []
     for found in site.table.columns:

@@ -198,7 +198,8 @@ def unlike(asked: Unlike, speech: Speech) -> Changing:
     """
     site = asked.site
     relation = site.collection.table
-    whole = differs(Staged(site), relation, "image", marks=True)
+    passed = {each.column for each in site.collection.touch} if asked.untouched else set()
+    whole = differs(site, relation, "image", passed)
     image = select(
         [_ONE.copy()],
         table(site, relation),
@@ -448,7 +449,9 @@ def _changed(site: Site) -> exp.Select:
     found = _there(site)
     across(found, table(site, site.bin, "image"))
 
-    return found.where(*_image(site, differs(Staged(site), "there", "image")), copy=False)
+    return found.where(
+        *_image(site, differs(site, "there", "image", unmarked(Staged(site)))), copy=False
+    )
 
 
 def _newer(site: Site) -> exp.Select:
