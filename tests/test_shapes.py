@@ -4,7 +4,6 @@ Stores of every shape: keys, rowids, tags and tombstones that are not the usual 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -38,8 +37,10 @@ def one(**words) -> Store:
 
 TEXT_KEY = (
     "CREATE TABLE m (id TEXT PRIMARY KEY, body TEXT, tags TEXT, gone INTEGER NOT NULL DEFAULT 0)",
-    "INSERT INTO m (id, body, tags) VALUES ('a', 'one', 'x,y'), ('b', '', 'x'), ('c', NULL, NULL),"
-    " ('1', 'digit', ' z ,x')",
+    (
+        "INSERT INTO m (id, body, tags) VALUES ('a', 'one', 'x,y'), ('b', '', 'x'), ('c', NULL, NULL),"
+        " ('1', 'digit', ' z ,x')"
+    ),
     "DELETE FROM m WHERE id = 'b'",
     "INSERT INTO m (id, body, tags) VALUES ('b', 'two', 'x')",
 )
@@ -53,7 +54,7 @@ STRICT = (
 )
 HOSTILE = (
     'CREATE TABLE "the ""table"" of [it]" ("a key" INTEGER PRIMARY KEY, "select" TEXT, rowid TEXT, oid TEXT,'
-    " \"tags'\" TEXT)",
+    ' "tags\'" TEXT)',
     "INSERT INTO \"the \"\"table\"\" of [it]\" VALUES (1, 'x', 'r', 'o', 'a'), (2, 'y', 'r', 'o', 'b')",
 )
 JOINED = (
@@ -83,7 +84,9 @@ SHAPES = {
     ),
     "a strict table": (
         STRICT,
-        one(table="m", key="id", tags=tags.CommaText("tags"), fields={"body": Field("body", "any")}),
+        one(
+            table="m", key="id", tags=tags.CommaText("tags"), fields={"body": Field("body", "any")}
+        ),
         field("body").eq(1),
         [2, 3],
     ),
@@ -278,7 +281,10 @@ def test_every_way_to_keep_an_index(tmp_path: Path, statements: tuple[str, ...])
     path = make(tmp_path / "t.db", *statements)
     store = one(table="m", key="id", hash="sha", sidecars=[FullText("t")])
     before = whole(path, vectors=False)
-    find: Callable[[], list[int]] = lambda: _find(path, "red")
+
+    def find() -> list[int]:
+        return _find(path, "red")
+
     assert [1, 3] == find()
     with Deleter(SQLite(path), store) as memories:
         receipt = memories.delete(Hash("a", "b"))
@@ -295,7 +301,9 @@ def test_every_way_to_keep_an_index(tmp_path: Path, statements: tuple[str, ...])
 
 def _find(path: Path, word: str) -> list[int]:
     with eyes(path, vectors=False) as rows:
-        return [int(row[0]) for row in rows("SELECT rowid FROM t WHERE t MATCH ? ORDER BY 1", (word,))]
+        return [
+            int(row[0]) for row in rows("SELECT rowid FROM t WHERE t MATCH ? ORDER BY 1", (word,))
+        ]
 
 
 def test_a_live_twin_keeps_the_older_one_away(tmp_path: Path) -> None:

@@ -84,7 +84,18 @@ def _run(work: Path, tests: list[str]) -> tuple[int, float]:
     shared = os.environ.get("MEMDELETE_SHARED") or ROOT.parent / "shared"
     started = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", *tests],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "-p",
+            "no:randomly",
+            "-p",
+            "no:cacheprovider",
+            *tests,
+        ],
         cwd=work,
         env={
             **os.environ,

@@ -26,13 +26,16 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("MCP_SYNC_EVENTLOG", "on")
 logging.disable(logging.CRITICAL)
 
-from mcp_memory_service.models.memory import Memory  # noqa: E402
-from mcp_memory_service.storage.sqlite_vec import SqliteVecMemoryStorage  # noqa: E402
-from mcp_memory_service.utils.hashing import generate_content_hash  # noqa: E402
-from mcp_memory_service.utils.health_check import HealthCheckFactory  # noqa: E402
+from mcp_memory_service.models.memory import Memory
+from mcp_memory_service.storage.sqlite_vec import SqliteVecMemoryStorage
+from mcp_memory_service.utils.hashing import generate_content_hash
+from mcp_memory_service.utils.health_check import HealthCheckFactory
 
 
-WORDS = "amber birch cedar delta ember fjord grove harbor island jasper".split()
+WORDS = (
+    *("amber", "birch", "cedar", "delta", "ember"),
+    *("fjord", "grove", "harbor", "island", "jasper"),
+)
 
 
 def _memory(content: str, number: int = 0) -> Memory:
@@ -64,9 +67,18 @@ async def _ask(path: str, wish: dict[str, object]) -> dict[str, object]:
         found: dict[str, list[bool]] = {}
         for content in wish.get("find", ()):  # type: ignore[attr-defined]
             hash_ = generate_content_hash(content)
-            semantic = [hit.memory.content_hash for hit in await storage.retrieve(content, n_results=3)]
-            words = [hit[0] if isinstance(hit, tuple) else hit for hit in await storage._search_bm25(content, 5)]
-            found[content] = [hash_ in semantic, hash_ in words, await storage.get_by_hash(hash_) is not None]
+            semantic = [
+                hit.memory.content_hash for hit in await storage.retrieve(content, n_results=3)
+            ]
+            words = [
+                hit[0] if isinstance(hit, tuple) else hit
+                for hit in await storage._search_bm25(content, 5)
+            ]
+            found[content] = [
+                hash_ in semantic,
+                hash_ in words,
+                await storage.get_by_hash(hash_) is not None,
+            ]
         told["found"] = found
     finally:
         await storage.close()
@@ -77,7 +89,10 @@ async def _ask(path: str, wish: dict[str, object]) -> dict[str, object]:
 async def _health(storage: SqliteVecMemoryStorage) -> object:
     ok, _, stats = await HealthCheckFactory.create(storage).check_health(storage)
 
-    return [bool(ok), {k: v for k, v in stats.items() if isinstance(v, str | int) and "size" not in k}]
+    return [
+        bool(ok),
+        {k: v for k, v in stats.items() if isinstance(v, str | int) and "size" not in k},
+    ]
 
 
 if __name__ == "__main__":

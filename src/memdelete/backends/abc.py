@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from ..questions import Begin, Commit, Look, Now, Question, Rollback
-from ..schema import LiveSchema
-from ..sql.statements import Paramstyle, Result, Statement, answer
+from memdelete.questions import Begin, Commit, Look, Now, Question, Rollback
+from memdelete.schema import LiveSchema
+from memdelete.sql.statements import Paramstyle, Result, Statement, answer
 
 
 __all__ = [

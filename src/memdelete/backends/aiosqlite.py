@@ -20,7 +20,8 @@ from typing import Any, TypeVar, cast
 
 import aiosqlite
 
-from ..errors import BackendError, StoreError
+from memdelete.errors import BackendError, StoreError
+
 from .abc import AsyncBackend, AsyncSession, Clock, Result, Statement, host_clock
 from .embedded import BEGIN, CHANGED, GIVEN, LACKS_VEC, mark, no_transaction, told
 from .files import vec_path

@@ -15,7 +15,8 @@ from typing import Any, cast
 
 import apsw
 
-from ..errors import StoreError
+from memdelete.errors import StoreError
+
 from .abc import Clock, Result, Statement
 from .embedded import CHANGED, LACKS_VEC, EmbeddedBackend, EmbeddedSession
 from .files import vec_path

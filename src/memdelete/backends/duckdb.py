@@ -17,7 +17,8 @@ from typing import Any, cast
 
 import duckdb
 
-from ..errors import BackendError, StoreError, Unsupported
+from memdelete.errors import BackendError, StoreError, Unsupported
+
 from .abc import Backend, Clock, Result, Session, Statement, host_clock
 
 

@@ -16,7 +16,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from ..errors import BackendError
+from memdelete.errors import BackendError
+
 from .abc import Backend, Clock, Session, host_clock
 from .files import immutable_allowed, read_uri, write_uri
 

@@ -11,7 +11,7 @@ import os
 
 from pathlib import Path
 
-from ..errors import StoreError
+from memdelete.errors import StoreError
 
 
 __all__ = ["checked", "immutable_allowed", "read_uri", "vec_path", "write_uri"]

@@ -18,7 +18,8 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from ..errors import BackendError, StoreError
+from memdelete.errors import BackendError, StoreError
+
 from .abc import Backend, Clock, Result, Session, Statement
 
 

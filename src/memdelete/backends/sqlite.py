@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from ..errors import StoreError
+from memdelete.errors import StoreError
+
 from .abc import Clock, Result, Statement
 from .embedded import CHANGED, LACKS_VEC, EmbeddedBackend, EmbeddedSession
 from .files import vec_path

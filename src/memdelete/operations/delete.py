@@ -15,6 +15,7 @@ from attrs import frozen
 from memdelete.errors import FilterError, PreviewStale, Refused, StoreError, Unverified
 from memdelete.filters import Filter
 from memdelete.questions import (
+    BIN,
     Append,
     ArchiveRows,
     ArchiveTie,
@@ -30,6 +31,7 @@ from memdelete.questions import (
     RemoveRows,
     RemoveTie,
     Rewritten,
+    Selection,
     Site,
     Stage,
     Staged,
@@ -37,7 +39,7 @@ from memdelete.questions import (
     Targets,
 )
 from memdelete.receipts import Include, Mode, Preview, Receipt
-from memdelete.schema import FullText, Ledger
+from memdelete.schema import FullText, Ledger, LiveSchema, Sidecar
 
 from .journal import journal_sites, journalled, remembered, write_down
 from .plan import (
@@ -56,7 +58,7 @@ from .preview import Survey, losses, missing_values, survey
 from .talk import Talk, ask, transaction
 
 
-__all__ = ["delete", "remove"]
+__all__ = ["delete", "remove", "unclaimed"]
 
 
 @frozen(eq=False)
@@ -140,6 +142,21 @@ def remove(site: Site, targets: Targets, mode: Mode, expected: int) -> Talk[dict
     return lost
 
 
+def unclaimed(desk: Desk, schema: LiveSchema, lost: dict[str, int]) -> Talk[None]:
+    """
+    Take out of the sidecars' bins what no image of any collection claims any more.
+    """
+    shared: dict[str, list[tuple[Site, Sidecar]]] = {}
+    for site in sites_of(desk, schema):
+        for tie in site.collection.ties:
+            shared.setdefault(tie.table, []).append((site, tie))
+    for table, pairs in shared.items():
+        number = yield from ask(DiscardTie(tuple(pairs)))
+        if number:
+            name = f"{BIN}{table}"
+            lost[name] = lost.get(name, 0) + number
+
+
 def _nothing() -> Talk[int]:
     yield from ()
 
@@ -189,7 +206,7 @@ def _go(
     tables: dict[str, int] = {}
     copies: dict[str, int] = {}
     expected = yield from losses(wanted, targets)
-    for target in targets:
+    for selection, target in zip(wanted.selections, targets, strict=True):
         site = target.site
         count = len(seen.found[site.collection.name])
         mode = wanted.modes[site.collection.name]
@@ -208,7 +225,7 @@ def _go(
         for table, number in (yield from remove(site, target, mode, count)).items():
             tables[table] = tables.get(table, 0) + number
         if mode == "hard" and site.has_bin:
-            tables |= yield from _forget(site, target)
+            tables |= yield from _forget(desk, selection)
         if mode == "soft":
             yield from _mark(site, target, count, doing, wanted.at)
         left = yield from ask(Still(target, live=mode == "soft"))
@@ -243,13 +260,15 @@ def _go(
     return receipt
 
 
-def _forget(site: Site, target: Targets) -> Talk[dict[str, int]]:
+def _forget(desk: Desk, selection: Selection) -> Talk[dict[str, int]]:
     # Gone is gone: no image of an earlier soft delete or archive may bring the row back.
-    images = yield from ask(Discard(site, of_table=True))
-    for tie in site.collection.ties if images else ():
-        yield from ask(DiscardTie(((site, tie),)))
+    site = selection.site
+    images = yield from ask(Discard(site, of_table=True, scope=selection.scope))
+    if not images:
+        return {}
+    yield from unclaimed(desk, site.schema, {})
 
-    return {site.bin: images} if images else {}
+    return {site.bin: images}
 
 
 def _refuse_unnameable(site: Site, rows: Sequence[Found]) -> None:

@@ -49,17 +49,17 @@ __all__ = [
 ]
 
 
-def _share(_: object, __: object, value: object) -> None:
+def _share(_: object, __: object, value: float | None) -> None:
     real = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is not None and not (real and 0 < value <= 1):  # type: ignore[operator]
+    if value is not None and not (real and 0 < value <= 1):
         raise FilterError(
             f"{value!r} is no share", value=value, place="max_share", advice="give 0 < share <= 1"
         )
 
 
-def _ceiling(_: object, __: object, value: object) -> None:
+def _ceiling(_: object, __: object, value: int | None) -> None:
     whole = isinstance(value, int) and not isinstance(value, bool)
-    if value is not None and not (whole and value >= 0):  # type: ignore[operator]
+    if value is not None and not (whole and value >= 0):
         raise FilterError(
             f"{value!r} is no count", value=value, place="at_most", advice="give 0 or more"
         )
@@ -375,8 +375,11 @@ def _refuse_misfit(collection: Collection, schema: LiveSchema) -> None:
             place=collection.name,
             advice="rename it",
         )
-    if schema.dialect != "sqlite":
-        return  # the other engines' indexes are not all read yet
+    if schema.dialect == "sqlite":  # the other engines' indexes are not all read yet
+        _refuse_keys(collection, schema, live)
+
+
+def _refuse_keys(collection: Collection, schema: LiveSchema, live: LiveTable) -> None:
     if collection.schema not in (None, "main"):
         raise StoreError(
             f"the schema {collection.schema!r} is another database file",
@@ -386,19 +389,20 @@ def _refuse_misfit(collection: Collection, schema: LiveSchema) -> None:
     for tie in collection.ties:
         _refuse_tie(collection, tie, schema.tables[tie.table])
     unique = [index.columns for index in live.indexes if index.unique and not index.partial]
-    if {*live.primary} != {*collection.key} and {*collection.key} not in map(set, unique):
+    keyed = set(collection.key)
+    if keyed not in ({*live.primary}, *({*columns} for columns in unique)):
         raise StoreError(
             f"the key {', '.join(collection.key)} is neither PRIMARY KEY nor UNIQUE",
             place=collection.name,
             advice="declare what tells each row from all others",
         )
-    if collection.hash:
-        if (collection.hash,) not in unique and live.primary != (collection.hash,):
-            raise StoreError(
-                f"the hash column {collection.hash!r} is not UNIQUE",
-                place=collection.name,
-                advice="declare it as a field instead",
-            )
+    hashed = (collection.hash,)
+    if collection.hash and hashed not in unique and live.primary != hashed:
+        raise StoreError(
+            f"the hash column {collection.hash!r} is not UNIQUE",
+            place=collection.name,
+            advice="declare it as a field instead",
+        )
 
 
 def _refuse_tie(collection: Collection, tie: Sidecar, live: LiveTable) -> None:

@@ -15,25 +15,22 @@ from memdelete import instants
 from memdelete.errors import FilterError, Unverified
 from memdelete.filters import And, Before, Everything, Filter, OlderThan
 from memdelete.questions import (
-    BIN,
     Clear,
     Discard,
-    DiscardTie,
     Found,
     Listed,
     Look,
     Now,
     Selection,
-    Site,
     Stage,
     StageBin,
     Staged,
     Still,
 )
 from memdelete.receipts import Receipt
-from memdelete.schema import Flag, Sidecar
+from memdelete.schema import Flag
 
-from .delete import remove
+from .delete import remove, unclaimed
 from .digest import Digest
 from .journal import journal_sites, journalled, remembered, write_down
 from .plan import Desk, order, refuse_reach, refuse_referrers, sites_of, stay_with
@@ -84,7 +81,7 @@ def purge(
                 rows += yield from _tombstones(here, tables)
             rows += yield from _images(here, tables, absent=not (aged or only_bin))
             found[site.collection.name] = rows
-        yield from unclaimed(sites, tables)
+        yield from unclaimed(desk, sites[0].schema, tables)
         digest = Digest()
         for name, each in found.items():
             digest.add(name, each)
@@ -175,15 +172,3 @@ def _images(selection: Selection, tables: dict[str, int], *, absent: bool) -> Ta
             tables[table] = tables.get(table, 0) + number
 
     return rows
-
-
-def unclaimed(sites: Sequence[Site], lost: dict[str, int]) -> Talk[None]:
-    shared: dict[str, list[tuple[Site, Sidecar]]] = {}
-    for site in sites:
-        for tie in site.collection.ties:
-            shared.setdefault(tie.table, []).append((site, tie))
-    for table, pairs in shared.items():
-        number = yield from ask(DiscardTie(tuple(pairs)))
-        if number:
-            name = f"{BIN}{table}"
-            lost[name] = lost.get(name, 0) + number

@@ -24,7 +24,7 @@ Talk = Generator[Question[Any], Any, T]
 
 def ask(question: Question[T]) -> Talk[T]:
     """
-    Within a talk, one question and its answer: ``count = yield from ask(Count(…))``.
+    How a talk puts one question: ``yield from`` it, and have the answer.
     """
     answer = yield question
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from attrs import frozen
 
-from ..schema import LiveColumn
+from memdelete.schema import LiveColumn
 
 
 __all__ = ["Virtual", "collations", "is_shadow", "lone_names", "options", "virtual"]

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from ..errors import BackendError, Unsupported
-from ..schema import (
+from memdelete.errors import BackendError, Unsupported
+from memdelete.schema import (
     LiveColumn,
     LiveForeignKey,
     LiveIndex,
@@ -20,6 +20,7 @@ from ..schema import (
     LiveTable,
     LiveTrigger,
 )
+
 from .created import Virtual, collations, is_shadow, lone_names, options, virtual
 from .render import Result, Statement
 

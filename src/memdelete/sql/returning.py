@@ -207,7 +207,7 @@ def unlike(asked: Unlike, speech: Speech) -> Changing:
         exp.not_(whole),
     )
     across(image, table(site, site.bin, "image"))
-    image.where(*_image(site), copy=False)
+    image.where(*_image(), copy=False)
     tree = counted(staging(site, "staged"), exp.not_(exp.Exists(this=image)))
 
     return number_in((yield say(speech, tree)))
@@ -357,15 +357,7 @@ def _grounds(asked: Refuse, speech: Speech) -> Iterator[tuple[Expression, str]]:
         return
     match asked.reason:
         case "ambiguous":
-            yield (
-                exp.Exists(this=_double(site)),
-                "the bin holds it more than once: name an operation",
-            )
-            for index in _unique(site):
-                yield (
-                    exp.Exists(this=_same_unique(site, index)),
-                    f"the bin holds {', '.join(_named(index))} more than once: name an operation",
-                )
+            yield from _ambiguous(site)
         case "schema_changed":
             yield exp.true(), asked.detail
         case "key_taken":
@@ -378,19 +370,32 @@ def _grounds(asked: Refuse, speech: Speech) -> Iterator[tuple[Expression, str]]:
             later = exp.and_(gone, exp.Exists(this=_newer(site)), copy=False)
             yield later, "deleted again since, by another operation: restore that first"
         case "unique_taken":
-            for index in _unique(site) if not asked.in_place else ():
-                yield exp.Exists(this=_taken(site, index)), ", ".join(_named(index))
-            # An index over some rows is commonly over the live ones, which these are to join.
-            for index in _partly_unique(site):
-                columns = tuple(_named(index))
-                twin = _twin(site, columns, speech, in_place=asked.in_place, nulls=False)
-                yield exp.Exists(this=twin), ", ".join(columns)
+            yield from _unique_taken(asked, speech)
         case "live_twin":
             for columns in site.collection.twins:
                 twin = _twin(site, columns, speech, in_place=asked.in_place)
                 yield exp.Exists(this=twin), ", ".join(columns)
         case _:
             return
+
+
+def _ambiguous(site: Site) -> Iterator[tuple[Expression, str]]:
+    once = "more than once: name an operation"
+    yield exp.Exists(this=_double(site)), f"the bin holds it {once}"
+    for index in _unique(site):
+        named = ", ".join(_named(index))
+        yield exp.Exists(this=_same_unique(site, index)), f"the bin holds {named} {once}"
+
+
+def _unique_taken(asked: Refuse, speech: Speech) -> Iterator[tuple[Expression, str]]:
+    site = asked.site
+    for index in _unique(site) if not asked.in_place else ():
+        yield exp.Exists(this=_taken(site, index)), ", ".join(_named(index))
+    # An index over some rows is commonly over the live ones, which these are to join.
+    for index in _partly_unique(site):
+        columns = tuple(_named(index))
+        twin = _twin(site, columns, speech, in_place=asked.in_place, nulls=False)
+        yield exp.Exists(this=twin), ", ".join(columns)
 
 
 def _unstage(site: Site, rowids: Sequence[object], speech: Speech) -> Iterator[Statement]:
@@ -404,7 +409,7 @@ def _unstage(site: Site, rowids: Sequence[object], speech: Speech) -> Iterator[S
         yield say(speech, delete(staging(site), condition), marks)
 
 
-def _image(site: Site, *wheres: Expression) -> list[Expression]:
+def _image(*wheres: Expression) -> list[Expression]:
     return [exp.EQ(this=column("image", "memdelete_id"), expression=column("staged", "b")), *wheres]
 
 
@@ -449,9 +454,7 @@ def _changed(site: Site) -> exp.Select:
     found = _there(site)
     across(found, table(site, site.bin, "image"))
 
-    return found.where(
-        *_image(site, differs(site, "there", "image", unmarked(Staged(site)))), copy=False
-    )
+    return found.where(*_image(differs(site, "there", "image", unmarked(Staged(site)))), copy=False)
 
 
 def _newer(site: Site) -> exp.Select:
@@ -474,7 +477,7 @@ def _taken(site: Site, index: LiveIndex) -> exp.Select:
         for name in _named(index)
     ]
 
-    return found.where(*_image(site, *same, _other_key(site, "there")), copy=False)
+    return found.where(*_image(*same, _other_key(site, "there")), copy=False)
 
 
 def _twin(
@@ -484,7 +487,7 @@ def _twin(
     image = collection.table if in_place else site.bin
     found = select([_ONE.copy()], table(site, image, "image"))
     across(found, table(site, collection.table, "there"))
-    own = keys_match(site, "image", "staged", staged=True) if in_place else _image(site)
+    own = keys_match(site, "image", "staged", staged=True) if in_place else _image()
     equal = exp.NullSafeEQ if nulls else exp.EQ
     same = [equal(this=column("there", name), expression=column("image", name)) for name in columns]
     live = live_condition(collection, dialect=speech.dialect, relation="there")
@@ -518,7 +521,7 @@ def _same_unique(site: Site, index: LiveIndex) -> exp.Select:
     ]
 
     return found.where(
-        *_image(site, *same),
+        *_image(*same),
         exp.EQ(this=column("theirs", "memdelete_id"), expression=column("other", "b")),
         exp.NEQ(this=column("other", "b"), expression=column("staged", "b")),
         copy=False,
@@ -578,9 +581,7 @@ def _imaged(site: Site, relation: str, name: str) -> exp.Select:
     found = select([column("image", name)], staging(site, "staged"))
     across(found, table(site, site.bin, "image"))
 
-    return found.where(
-        *_image(site), *keys_match(site, relation, "staged", staged=True), copy=False
-    )
+    return found.where(*_image(), *keys_match(site, relation, "staged", staged=True), copy=False)
 
 
 def _free_rowid(site: Site, name: str, rowid: str, relation: str) -> Expression:
@@ -836,7 +837,7 @@ def _put_back_references(
                 continue
             rest = [item for item in items if item not in back]
             came, waits = came + 1, waits + bool(rest)
-            yield from _weave(site, sidecar, image, images, (returning, rest), speech)
+            yield from _weave((site, sidecar), image, images, (returning, rest), speech)
     lost = counted(
         table(site, tie_bin(sidecar), "image"), _ours("image", site), _rowless(site, sidecar)
     )
@@ -845,14 +846,13 @@ def _put_back_references(
 
 
 def _weave(
-    site: Site,
-    sidecar: References,
+    at: tuple[Site, References],
     image: _Image,
     images: Sequence[_Image],
     items: tuple[list[object], list[object]],
     speech: Speech,
 ) -> Generator[Statement, Result, None]:
-    returning, rest = items
+    (site, sidecar), (returning, rest) = at, items
     name, stood, now = tie_bin(sidecar), read_array(image.before), image.now
     woven = str(image.before) if now == image.after and not rest else _woven(now, returning, stood)
     yield from _set(site, sidecar.table, {sidecar.column: woven}, {sidecar.key: image.key}, speech)
