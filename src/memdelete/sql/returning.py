@@ -7,12 +7,11 @@ rowid, its vectors, edges and references, and leaves the bin.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
-from attrs import define
 from sqlglot import exp
 
-from memdelete.codec import read_array, write_json
+from memdelete.codec import write_json
 from memdelete.filters import Everything
 from memdelete.questions import (
     Discard,
@@ -21,13 +20,11 @@ from memdelete.questions import (
     Listed,
     PutBackRows,
     PutBackTie,
-    Refuse,
     Revive,
     Selection,
     Site,
     StageBin,
     Staged,
-    Tell,
     Unlike,
 )
 from memdelete.schema import (
@@ -35,7 +32,6 @@ from memdelete.schema import (
     Flag,
     FullText,
     Ledger,
-    LiveIndex,
     References,
     Rows,
     Sidecar,
@@ -68,6 +64,8 @@ from .compile import live_condition
 from .ddl import keeps_text, staging_tables, tie_bin, tie_columns
 from .finding import key_of, memory_end, vectors_present
 from .going import differs, own_columns, unmarked
+from .references import put_back_references
+from .refusing import imaged
 from .render import Expression, Result, Statement, identifier, parameter
 
 
@@ -77,7 +75,6 @@ __all__ = [
     "listed",
     "put_back_rows",
     "put_back_tie",
-    "refuse",
     "revive",
     "stage_bin",
     "unlike",
@@ -135,23 +132,6 @@ def listed(asked: Listed, speech: Speech) -> Generator[Statement, Result, Sequen
     return [Found(key_of(row[:-1]), row[-1] if isinstance(row[-1], str) else None) for row in rows]
 
 
-def refuse(asked: Refuse, speech: Speech) -> Generator[Statement, Result, Sequence[Tell]]:
-    """
-    Tell the staged rows that cannot come back for the reason, and take them out.
-    """
-    site = asked.site
-    told: list[Tell] = []
-    for condition, detail in _grounds(asked, speech):
-        keys = [column("staged", f"k{number}") for number in range(len(site.collection.key))]
-        tree = select([*keys, column("staged", "rowid")], staging(site, "staged"), condition)
-        ordered(tree, keys, speech)
-        rows = (yield say(speech, tree)).rows
-        told += [Tell(key_of(row[:-1]), asked.reason, detail) for row in rows]
-        yield from _unstage(site, [row[-1] for row in rows], speech)
-
-    return told
-
-
 def put_back_rows(asked: PutBackRows, speech: Speech) -> Changing:
     """
     Unmark the staged rows that are still in place, insert the others with their old rowid.
@@ -207,7 +187,7 @@ def unlike(asked: Unlike, speech: Speech) -> Changing:
         exp.not_(whole),
     )
     across(image, table(site, site.bin, "image"))
-    image.where(*_image(), copy=False)
+    image.where(*imaged(), copy=False)
     tree = counted(staging(site, "staged"), exp.not_(exp.Exists(this=image)))
 
     return number_in((yield say(speech, tree)))
@@ -230,7 +210,7 @@ def put_back_tie(
         case Edges() | Rows():
             return (yield from _put_back_edges(site, sidecar, speech))
         case References():
-            return (yield from _put_back_references(site, sidecar, speech))
+            return (yield from put_back_references(site, sidecar, speech))
         case Ledger():
             return 0, 0
 
@@ -344,223 +324,6 @@ def _claims(site: Site, sidecar: Sidecar) -> Iterator[exp.Select]:
         yield select([_ONE.copy()], table(site, site.bin), *claim)
 
 
-# --- why a row cannot come back -------------------------------------------------------------
-
-
-def _grounds(asked: Refuse, speech: Speech) -> Iterator[tuple[Expression, str]]:
-    site = asked.site
-    if asked.absent:
-        yield (
-            exp.not_(exp.Exists(this=_there(site))),
-            "an index over some rows or expressions",
-        )
-        return
-    match asked.reason:
-        case "ambiguous":
-            yield from _ambiguous(site)
-        case "schema_changed":
-            yield exp.true(), asked.detail
-        case "key_taken":
-            yield exp.Exists(this=_other_at_key(site, speech)), "a row has this key"
-            if alias(site.table) is None and _rowid_tied(site):
-                yield exp.Exists(this=_other_at_rowid(site)), "another row has this rowid"
-        case "changed_since":
-            yield exp.Exists(this=_changed(site)), "edited since it was deleted"
-            gone = exp.not_(exp.Exists(this=_there(site)))
-            later = exp.and_(gone, exp.Exists(this=_newer(site)), copy=False)
-            yield later, "deleted again since, by another operation: restore that first"
-        case "unique_taken":
-            yield from _unique_taken(asked, speech)
-        case "live_twin":
-            for columns in site.collection.twins:
-                twin = _twin(site, columns, speech, in_place=asked.in_place)
-                yield exp.Exists(this=twin), ", ".join(columns)
-        case _:
-            return
-
-
-def _ambiguous(site: Site) -> Iterator[tuple[Expression, str]]:
-    once = "more than once: name an operation"
-    yield exp.Exists(this=_double(site)), f"the bin holds it {once}"
-    for index in _unique(site):
-        named = ", ".join(_named(index))
-        yield exp.Exists(this=_same_unique(site, index)), f"the bin holds {named} {once}"
-
-
-def _unique_taken(asked: Refuse, speech: Speech) -> Iterator[tuple[Expression, str]]:
-    site = asked.site
-    for index in _unique(site) if not asked.in_place else ():
-        yield exp.Exists(this=_taken(site, index)), ", ".join(_named(index))
-    # An index over some rows is commonly over the live ones, which these are to join.
-    for index in _partly_unique(site):
-        columns = tuple(_named(index))
-        twin = _twin(site, columns, speech, in_place=asked.in_place, nulls=False)
-        yield exp.Exists(this=twin), ", ".join(columns)
-
-
-def _unstage(site: Site, rowids: Sequence[object], speech: Speech) -> Iterator[Statement]:
-    for start in range(0, len(rowids), 500):
-        chunk = rowids[start : start + 500]
-        marks = {f"p{number}": value for number, value in enumerate(chunk)}
-        condition = exp.In(
-            this=column(staging_name(site), "rowid"),
-            expressions=[parameter(mark) for mark in marks],
-        )
-        yield say(speech, delete(staging(site), condition), marks)
-
-
-def _image(*wheres: Expression) -> list[Expression]:
-    return [exp.EQ(this=column("image", "memdelete_id"), expression=column("staged", "b")), *wheres]
-
-
-def _there(site: Site) -> exp.Select:
-    return select(
-        [_ONE.copy()],
-        table(site, site.collection.table, "there"),
-        *keys_match(site, "there", "staged", staged=True),
-    )
-
-
-def _other_at_key(site: Site, speech: Speech) -> exp.Select:
-    collection = site.collection
-    found = _there(site)
-    live = live_condition(collection, dialect=speech.dialect, relation="there")
-    grounds: list[Expression] = [live if live is not None else exp.true()]
-    if collection.hash:
-        grounds.append(
-            exp.NullSafeNEQ(this=column("there", collection.hash), expression=column("staged", "h"))
-        )
-
-    return found.where(exp.paren(exp.or_(*grounds, copy=False)), copy=False)
-
-
-def _other_at_rowid(site: Site) -> exp.Select:
-    same = [
-        exp.NEQ(this=match.this, expression=match.expression)
-        for match in keys_match(site, "there", "staged", staged=True)
-    ]
-
-    return select(
-        [_ONE.copy()],
-        table(site, site.collection.table, "there"),
-        exp.EQ(
-            this=column("there", hidden(site.table) or "rowid"), expression=column("staged", "r")
-        ),
-        exp.paren(exp.or_(*same, copy=False)),
-    )
-
-
-def _changed(site: Site) -> exp.Select:
-    found = _there(site)
-    across(found, table(site, site.bin, "image"))
-
-    return found.where(*_image(differs(site, "there", "image", unmarked(Staged(site)))), copy=False)
-
-
-def _newer(site: Site) -> exp.Select:
-    return select(
-        [_ONE.copy()],
-        table(site, site.bin, "newer"),
-        *keys_match(site, "newer", "staged", staged=True),
-        *same_hash(site, "newer", column("staged", "h")),
-        exp.GT(this=column("newer", "memdelete_id"), expression=column("staged", "b")),
-        exp.NEQ(this=column("newer", "memdelete_operation"), expression=column("staged", "o")),
-    )
-
-
-def _taken(site: Site, index: LiveIndex) -> exp.Select:
-    # The image leads: it is one row, and the unique index finds what holds its values.
-    found = select([_ONE.copy()], table(site, site.bin, "image"))
-    across(found, table(site, site.collection.table, "there"))
-    same = [
-        exp.EQ(this=column("there", name), expression=column("image", name))
-        for name in _named(index)
-    ]
-
-    return found.where(*_image(*same, _other_key(site, "there")), copy=False)
-
-
-def _twin(
-    site: Site, columns: tuple[str, ...], speech: Speech, *, in_place: bool, nulls: bool = True
-) -> exp.Select:
-    collection = site.collection
-    image = collection.table if in_place else site.bin
-    found = select([_ONE.copy()], table(site, image, "image"))
-    across(found, table(site, collection.table, "there"))
-    own = keys_match(site, "image", "staged", staged=True) if in_place else _image()
-    equal = exp.NullSafeEQ if nulls else exp.EQ
-    same = [equal(this=column("there", name), expression=column("image", name)) for name in columns]
-    live = live_condition(collection, dialect=speech.dialect, relation="there")
-
-    return found.where(
-        *own, *same, _other_key(site, "there"), *([live] if live is not None else []), copy=False
-    )
-
-
-def _double(site: Site) -> exp.Select:
-    same = [
-        exp.EQ(this=column("other", f"k{number}"), expression=column("staged", f"k{number}"))
-        for number in range(len(site.collection.key))
-    ]
-
-    return select(
-        [_ONE.copy()],
-        staging(site, "other"),
-        *same,
-        exp.NEQ(this=column("other", "b"), expression=column("staged", "b")),
-    )
-
-
-def _same_unique(site: Site, index: LiveIndex) -> exp.Select:
-    found = select([_ONE.copy()], table(site, site.bin, "image"))
-    across(found, table(site, site.bin, "theirs"))
-    across(found, staging(site, "other"))
-    same = [
-        exp.EQ(this=column("theirs", name), expression=column("image", name))
-        for name in _named(index)
-    ]
-
-    return found.where(
-        *_image(*same),
-        exp.EQ(this=column("theirs", "memdelete_id"), expression=column("other", "b")),
-        exp.NEQ(this=column("other", "b"), expression=column("staged", "b")),
-        copy=False,
-    )
-
-
-def _other_key(site: Site, relation: str) -> Expression:
-    return exp.paren(
-        exp.or_(
-            *(
-                exp.NEQ(this=match.this, expression=match.expression)
-                for match in keys_match(site, relation, "staged", staged=True)
-            ),
-            copy=False,
-        )
-    )
-
-
-def _unique(site: Site) -> Iterator[LiveIndex]:
-    for index in site.table.indexes:
-        plain = index.unique and not index.partial and None not in index.columns
-        if plain and set(index.columns) != set(site.collection.key):
-            yield index
-
-
-def _partly_unique(site: Site) -> Iterator[LiveIndex]:
-    for index in site.table.indexes:
-        if index.unique and index.partial and None not in index.columns:
-            yield index
-
-
-def _named(index: LiveIndex) -> list[str]:
-    return [name for name in index.columns if name is not None]
-
-
-def _rowid_tied(site: Site) -> bool:
-    return any(isinstance(tie, Vectors | FullText) for tie in site.collection.ties)
-
-
 # --- how each thing comes back --------------------------------------------------------------
 
 
@@ -581,7 +344,7 @@ def _imaged(site: Site, relation: str, name: str) -> exp.Select:
     found = select([column("image", name)], staging(site, "staged"))
     across(found, table(site, site.bin, "image"))
 
-    return found.where(*_image(), *keys_match(site, relation, "staged", staged=True), copy=False)
+    return found.where(*imaged(), *keys_match(site, relation, "staged", staged=True), copy=False)
 
 
 def _free_rowid(site: Site, name: str, rowid: str, relation: str) -> Expression:
@@ -814,134 +577,3 @@ def _tie_column(site: Site, by: str) -> str:
     collection = site.collection
 
     return collection.hash if by == "hash" and collection.hash else collection.key[0]
-
-
-def _put_back_references(
-    site: Site, sidecar: References, speech: Speech
-) -> Generator[Statement, Result, tuple[int, int]]:
-    # The array may have changed since: what came back is woven in where it stood before, and
-    # what others put there stays. Untouched, it is given back as it was, byte for byte.
-    by = "h" if sidecar.by == "hash" else "k0"
-    staged = select([column("staged", by), column("staged", "o")], staging(site, "staged"))
-    rows = (yield say(speech, staged)).rows
-    back, operations = {row[0] for row in rows}, {row[1] for row in rows}
-    arrays: dict[object, list[_Image]] = {}
-    for row in (yield say(speech, _images(site, sidecar))).rows:
-        arrays.setdefault(row[2], []).append(_Image(*row))
-    came = waits = 0
-    for images in arrays.values():
-        for image in images:
-            items = read_array(image.taken)
-            returning = [item for item in items if item in back]
-            if image.operation not in operations or not returning:
-                continue
-            rest = [item for item in items if item not in back]
-            came, waits = came + 1, waits + bool(rest)
-            yield from _weave((site, sidecar), image, images, (returning, rest), speech)
-    lost = counted(
-        table(site, tie_bin(sidecar), "image"), _ours("image", site), _rowless(site, sidecar)
-    )
-
-    return came, waits + number_in((yield say(speech, lost)))
-
-
-def _weave(
-    at: tuple[Site, References],
-    image: _Image,
-    images: Sequence[_Image],
-    items: tuple[list[object], list[object]],
-    speech: Speech,
-) -> Generator[Statement, Result, None]:
-    (site, sidecar), (returning, rest) = at, items
-    name, stood, now = tie_bin(sidecar), read_array(image.before), image.now
-    woven = str(image.before) if now == image.after and not rest else _woven(now, returning, stood)
-    yield from _set(site, sidecar.table, {sidecar.column: woven}, {sidecar.key: image.key}, speech)
-    # What other operations took out of the same array now has these around it again.
-    for other in images:
-        if other is not image:
-            other.before = _woven(other.before, returning, stood)
-            other.after = woven if other.after == now else _woven(other.after, returning, stood)
-            texts = {"memdelete_before": other.before, "memdelete_after": other.after}
-            yield from _set(site, name, texts, {"rowid": other.rowid}, speech)
-        other.now = woven
-    if rest:
-        texts = {"memdelete_taken": write_json(rest), "memdelete_after": woven}
-        yield from _set(site, name, texts, {"rowid": image.rowid}, speech)
-    else:
-        image.taken = "[]"
-        gone = exp.EQ(this=column(name, "rowid"), expression=parameter("image"))
-        yield say(speech, delete(table(site, name), gone), {"image": image.rowid})
-
-
-def _ours(relation: str, site: Site) -> Expression:
-    operations = select([column("staged", "o")], staging(site, "staged"))
-
-    return each_of(column(relation, "memdelete_operation"), operations)
-
-
-def _rowless(site: Site, sidecar: References) -> Expression:
-    row = exp.EQ(this=column("row", sidecar.key), expression=column("image", sidecar.key))
-
-    return exp.not_(exp.Exists(this=select([_ONE.copy()], table(site, sidecar.table, "row"), row)))
-
-
-@define
-class _Image:
-    rowid: object
-    operation: object
-    key: object
-    before: object
-    after: object
-    taken: object
-    now: object
-
-
-def _images(site: Site, sidecar: References) -> exp.Select:
-    marks = ("memdelete_before", "memdelete_after", "memdelete_taken")
-    tree = select(
-        [
-            column("image", "rowid"),
-            column("image", "memdelete_operation"),
-            column("image", sidecar.key),
-            *(column("image", name) for name in marks),
-            column("row", sidecar.column),
-        ],
-        table(site, tie_bin(sidecar), "image"),
-        exp.EQ(this=column("row", sidecar.key), expression=column("image", sidecar.key)),
-        each_of(
-            column("image", sidecar.key),
-            select(
-                [column("touched", sidecar.key)],
-                table(site, tie_bin(sidecar), "touched"),
-                _ours("touched", site),
-            ),
-        ),
-    )
-
-    return across(tree, table(site, sidecar.table, "row"))
-
-
-def _set(
-    site: Site,
-    name: str,
-    values: Mapping[str, object],
-    row: Mapping[str, object],
-    speech: Speech,
-) -> Generator[Statement, Result, None]:
-    params = {f"v{number}": value for number, value in enumerate(values.values())}
-    sets = {each: parameter(f"v{number}") for number, each in enumerate(values)}
-    ((key, value),) = row.items()
-    condition = exp.EQ(this=column(name, key), expression=parameter("row"))
-    yield say(speech, update(table(site, name), sets, condition), {**params, "row": value})
-
-
-def _woven(text: object, items: Sequence[object], order: Sequence[object]) -> str:
-    found = read_array(text)
-    for item in items:
-        if item in found:
-            continue
-        before = order[: order.index(item)]
-        at = max((found.index(each) + 1 for each in before if each in found), default=0)
-        found.insert(at, item)
-
-    return write_json(found)

@@ -49,7 +49,7 @@ from memdelete.questions import (
     Unlike,
 )
 
-from . import ddl, finding, going, journal, returning
+from . import ddl, finding, going, journal, refusing, returning
 from .build import Speech, staging_name
 from .introspect import introspect
 from .render import Paramstyle, Result, Statement
@@ -118,7 +118,7 @@ def _answer(question: Question[object], speech: Speech) -> Generator[Statement, 
         case StageBin():
             return returning.stage_bin(question, speech)
         case Refuse():
-            return returning.refuse(question, speech)
+            return refusing.refuse(question, speech)
         case PutBackRows():
             return returning.put_back_rows(question, speech)
         case Unlike():
