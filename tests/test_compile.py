@@ -729,6 +729,57 @@ def test_indexes_serve(memory):
     assert "(slug=?)" in plan(memory, Key("a"), notes(key="slug"))
 
 
+def test_indexes_serve_in_postgres(postgres):
+    """
+    PostgreSQL has a use for the indexes on hashes, keys, times and tags.
+    """
+    types = {
+        "id": "bigint",
+        "sha": "text",
+        "labels": "text[]",
+        "more": "jsonb",
+        "created": "text",
+        "seen": "double precision",
+        "at": "timestamp with time zone",
+    }
+    schema = live("notes", "postgres", (18,), **types)
+    clock = {
+        "created_at": times.ISOText("created"),
+        "seen": times.EpochSeconds("seen"),
+        "at": times.Native("at"),
+    }
+    arrays = notes(tags=tags.NativeArray("labels"), times=clock)
+    binary = notes(tags=tags.JSONArray("more"), times=clock)
+    at = NEW_YEAR.at
+    searches = [
+        (arrays, Hash("a", "b"), "sha_index"),
+        (arrays, Key(1, 2), "id_index"),
+        (arrays, Tags(any=["a", "b"]), "labels_index"),
+        (arrays, Tags(all=["a", "b"], none=["c"]), "labels_index"),
+        (binary, Tags(any=["a"], all=["b"]), "more_index"),
+        (arrays, Before(at), "created_index"),
+        (arrays, Since(at, on="seen"), "seen_index"),
+        (arrays, Before(at, on="at"), "at_index"),
+    ]
+    with require("psycopg").connect(postgres) as connection:
+        columns = ", ".join(f"{name} {type_}" for name, type_ in types.items())
+        connection.execute(f"CREATE TEMP TABLE notes ({columns})")
+        for name in types:
+            method = "gin" if name in {"labels", "more"} else "btree"
+            connection.execute(f"CREATE INDEX {name}_index ON notes USING {method} ({name})")
+        connection.execute("SET LOCAL enable_seqscan = off")
+        for collection, asked, index in searches:
+            found = condition(asked, collection, dialect="postgres", live=schema)
+            where = render(
+                found.expression, dialect="postgres", paramstyle="format", params=found.params
+            )
+            rows = connection.execute(
+                f"EXPLAIN SELECT * FROM notes WHERE {where.sql}", where.params
+            )
+
+            assert f"on {index}" in "".join(line for (line,) in rows).replace("using", "on"), asked
+
+
 def test_many_values(memory):
     """
     Forty thousand hashes are one parameter, and are looked up by the index.

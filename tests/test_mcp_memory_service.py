@@ -360,3 +360,22 @@ def test_a_stranger_is_not_recognised(tmp_path: Path) -> None:
 
     with pytest.raises(StoreError, match="no known memory store"):
         recognise(SQLite(path).introspect())
+
+
+def test_the_bin_can_be_emptied(path: Path, memories: Deleter) -> None:
+    """
+    What was archived and marked can be purged, with every sidecar's copies.
+    """
+    memories.delete(Tags(any=["draft"]), mode="archive")
+    memories.delete(Tags(any=["work"]), mode="soft")
+    memories.purge(filter=Everything())
+    with eyes(path) as rows:
+        bins = rows(
+            "SELECT name FROM sqlite_schema WHERE name LIKE 'memdelete_bin%' AND type = 'table'"
+        )
+        left = {name: rows(f'SELECT count(*) FROM "{name}"')[0][0] for (name,) in bins}
+        dead = rows("SELECT count(*) FROM memories WHERE deleted_at IS NOT NULL")
+
+    assert {0} == set(left.values())
+    assert len(left) >= 6
+    assert [(0,)] == dead

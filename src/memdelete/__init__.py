@@ -159,7 +159,7 @@ if not TYPE_CHECKING:  # or every misspelt name would pass the type checkers
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, "__all__", "__doc__", "__name__", "__version__"})
 
 
 def _version() -> str:

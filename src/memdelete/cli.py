@@ -73,7 +73,8 @@ def _run(words: list[str]) -> int:
         return _fail(error, _FAILED, as_json=as_json)
     except ModuleNotFoundError as error:
         missing = StoreError(
-            f"the package {error.name} is not installed", advice="it comes with an extra"
+            f"the package {error.name} is not installed",
+            advice=f"pip install 'memdelete[{error.name}]'",
         )
         return _fail(missing, _FAILED, as_json=as_json)
 

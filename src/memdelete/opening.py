@@ -13,6 +13,7 @@ import os
 import re
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,7 @@ def open(
     at_most: int | None = None,
     max_share: float | None = None,
     actor: str | None = None,
+    retention: str | timedelta = "30d",
 ) -> Deleter:
     """
     A deleter for *target*: a path, a URL or a DB-API connection.
@@ -68,6 +70,7 @@ def open(
         at_most=at_most,
         max_share=max_share,
         actor=actor,
+        retention=retention,
     )
 
 
@@ -81,6 +84,7 @@ async def open_async(
     at_most: int | None = None,
     max_share: float | None = None,
     actor: str | None = None,
+    retention: str | timedelta = "30d",
 ) -> AsyncDeleter:
     """
     `open` for asyncio: a path or a URL, which is worked on in a thread of its own.
@@ -101,6 +105,7 @@ async def open_async(
         at_most=at_most,
         max_share=max_share,
         actor=actor,
+        retention=retention,
     )
 
 

@@ -18,7 +18,17 @@ from attrs import frozen
 
 from .filters import Filter, KeyValue
 from .receipts import Entry, Include, Reason
-from .schema import Collection, Edges, Ledger, LiveSchema, LiveTable, Rows, Sidecar, Vectors
+from .schema import (
+    Collection,
+    Edges,
+    Ledger,
+    LiveSchema,
+    LiveTable,
+    References,
+    Rows,
+    Sidecar,
+    Vectors,
+)
 from .tags import JoinTable, JSONArray
 from .times import EpochMicros
 
@@ -72,6 +82,7 @@ __all__ = [
     "Targets",
     "Tell",
     "Unlike",
+    "tie_bin",
 ]
 
 Answer_co = TypeVar("Answer_co", covariant=True)
@@ -199,6 +210,16 @@ class Tell:
     key: KeyValue
     reason: Reason
     detail: str = ""
+
+
+def tie_bin(sidecar: Sidecar) -> str:
+    """
+    The name of a sidecar's bin; each array of references has one of its own.
+    """
+    if isinstance(sidecar, References):
+        return f"{BIN}{sidecar.table}__{sidecar.column}"
+
+    return f"{BIN}{sidecar.table}"
 
 
 # --- time and transactions ------------------------------------------------------------------

@@ -107,9 +107,10 @@ class Preview:
         }
 
     def __str__(self) -> str:
-        lines = [f"{_rows(self.matched)} of {self.view} would go ({_modes(self.mode)})"]
+        what = f"would go ({_modes(self.mode)})" if self.mode else "lie in the bin"
+        lines = [f"{_rows(self.matched)} of {self.view} {what}"]
         lines.append(f"  filter     {self.filter}")
-        lines += [f"  {table:<10} {count}" for table, count in self.tables.items()]
+        lines += _counts(self.tables)
         for word, count in (("unknown", self.unknown), ("protected", self.protected)):
             lines += [f"  {word:<10} {count} stay"] if count else []
         for word, values in (("not found", self.not_found), ("already", self.already)):
@@ -180,8 +181,8 @@ class Receipt:
 
     def __str__(self) -> str:
         lines = [f"{_rows(self.removed)} removed ({_modes(self.mode) or self.verb})"]
-        lines.append(f"  operation  {self.operation}")
-        lines += [f"  {table:<10} {count}" for table, count in self.tables.items()]
+        lines += [f"  operation  {self.operation}"] if self.matched else []
+        lines += _counts(self.tables)
         for word, values in (("not found", self.not_found), ("already", self.already)):
             lines += [f"  {word:<10} {_listed(values)}"] if values else []
         lines += [f"  copies in  {name}: {count}" for name, count in self.copies_left.items()]
@@ -257,9 +258,9 @@ class Restoration:
 
     def __str__(self) -> str:
         lines = [f"{_rows(self.restored)} restored", f"  operation  {self.operation}"]
-        lines += [f"  {table:<10} {count}" for table, count in self.tables.items()]
+        lines += _counts(self.tables)
         lines += [
-            f"  refused    {refusal.key!r}: {refusal.reason} {refusal.detail}".rstrip()
+            f"  refused    {refusal.key!r}: {refusal.reason}, {refusal.detail}".rstrip(", ")
             for refusal in self.refused[:10]
         ]
         lines += [f"  … {len(self.refused) - 10} more refused"] if len(self.refused) > 10 else []
@@ -322,6 +323,12 @@ def _plain(value: object) -> object:
 
 def _plain_keys(keys: Keys) -> dict[str, list[object]]:
     return {name: [_plain(key) for key in values] for name, values in keys.items()}
+
+
+def _counts(tables: Mapping[str, int]) -> list[str]:
+    width = max(map(len, tables), default=0)
+
+    return [f"  {table:<{max(width, 10)}} {count}" for table, count in tables.items()]
 
 
 def _rows(count: int) -> str:

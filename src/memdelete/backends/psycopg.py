@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import psycopg
 
+from psycopg import conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
@@ -86,12 +87,12 @@ class Psycopg(Backend):
         if self._conninfo is None:
             return _GIVEN
         try:
-            said = psycopg.conninfo.conninfo_to_dict(self._conninfo)
+            said = conninfo.conninfo_to_dict(self._conninfo)
         except psycopg.Error:
             return "the given conninfo"  # which may hold a password, so it is not repeated
         said.pop("password", None)
 
-        return psycopg.conninfo.make_conninfo("", **said) or "the default server"
+        return conninfo.make_conninfo("", **said) or "the default server"
 
     def _open(self) -> psycopg.Connection[Any]:
         if self._conninfo is not None and (self._connection is None or self._connection.closed):

@@ -15,7 +15,6 @@ from attrs import frozen
 from memdelete.errors import FilterError, PreviewStale, Refused, StoreError, Unverified
 from memdelete.filters import Filter
 from memdelete.questions import (
-    BIN,
     Append,
     ArchiveRows,
     ArchiveTie,
@@ -37,6 +36,7 @@ from memdelete.questions import (
     Staged,
     Still,
     Targets,
+    tie_bin,
 )
 from memdelete.receipts import Include, Mode, Preview, Receipt
 from memdelete.schema import FullText, Ledger, LiveSchema, Sidecar
@@ -149,11 +149,10 @@ def unclaimed(desk: Desk, schema: LiveSchema, lost: dict[str, int]) -> Talk[None
     shared: dict[str, list[tuple[Site, Sidecar]]] = {}
     for site in sites_of(desk, schema):
         for tie in site.collection.ties:
-            shared.setdefault(tie.table, []).append((site, tie))
-    for table, pairs in shared.items():
+            shared.setdefault(tie_bin(tie), []).append((site, tie))
+    for name, pairs in shared.items():
         number = yield from ask(DiscardTie(tuple(pairs)))
         if number:
-            name = f"{BIN}{table}"
             lost[name] = lost.get(name, 0) + number
 
 

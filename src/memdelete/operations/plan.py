@@ -166,7 +166,7 @@ def order(
     filter_ = what.resolve(desk.zone, now)
     chosen = [site.binned if binned else site.collection for site in sites]
     _refuse_unknown_names(filter_, desk.store, chosen)
-    modes = {site.collection.name: _mode(mode, site.collection) for site in sites}
+    modes: dict[str, Mode] = {site.collection.name: _mode(mode, site.collection) for site in sites}
     by_identity = any(True for _ in needed(filter_))
     seen: Include = include or ("all" if mode == "hard" and by_identity else "live")
     scope = desk.scope.resolve(desk.zone, now) if desk.scope is not None else None

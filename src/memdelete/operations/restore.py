@@ -160,8 +160,7 @@ def _wish(desk: Desk, what: Receipt | str | Filter, site: Site) -> Talk[_Wish]:
             return (yield from _operation(desk, what, site, None))
         case _:
             raise FilterError(
-                f"{what!r} is nothing to restore",
-                value=what,
+                f"a {type(what).__name__} is nothing to restore",
                 advice="give a receipt, an operation's id, or a filter",
             )
 

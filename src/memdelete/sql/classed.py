@@ -94,12 +94,19 @@ def lone_surrogates(text: str, replace: str) -> str:
     return f"{paired} ~ '\\\\u[dD][89a-fA-F]'"
 
 
-def joined(site: Site, storage: JoinTable) -> tuple[str, dict[str, Expression]]:
+def joined(
+    site: Site, storage: JoinTable, kind: Callable[[str], ColumnKind]
+) -> tuple[str, dict[str, Expression]]:
     """
     The FROM clause of a row's tags in their own table, and what its gaps are filled with.
 
     A tag without a name is NULL, and so are the tags of its memory.
     """
+    names = storage.names
+    named, table = (names.name, names.table) if names else (storage.tag, storage.table)
+    live = site.live_column(named, table)
+    if live and kind(live.type) != "text":
+        raise _undeclared(site, f"{table}.{named}", live.type, "tags as text")
     parts: dict[str, Expression] = {
         "memory": column(storage.memory, "memdelete_tag"),
         "own": site.column(owner(site.collection, storage)),

@@ -17,7 +17,7 @@ import attrs
 from attrs import frozen
 
 from memdelete.errors import StoreError, Unsupported
-from memdelete.questions import BIN, META, Site
+from memdelete.questions import META, Site, tie_bin
 from memdelete.schema import (
     Edges,
     FullText,
@@ -42,7 +42,6 @@ __all__ = [
     "made",
     "quoted",
     "staging_tables",
-    "tie_bin",
     "tie_columns",
 ]
 
@@ -82,16 +81,6 @@ def bin_columns(live: LiveTable) -> tuple[LiveColumn, ...]:
     The columns of the table that its bin repeats: all of them, generated ones as plain values.
     """
     return live.columns
-
-
-def tie_bin(sidecar: Sidecar) -> str:
-    """
-    The name of a sidecar's bin.
-    """
-    if isinstance(sidecar, References):
-        return f"{BIN}{sidecar.table}__{sidecar.column}"
-
-    return f"{BIN}{sidecar.table}"
 
 
 def tie_columns(site: Site, sidecar: Sidecar) -> tuple[LiveColumn, ...]:

@@ -285,6 +285,8 @@ def _list(site: Site, storage: TagStorage) -> Expression:
             return say(
                 "CASE WHEN :c IS NULL OR :c = '' THEN CAST([] AS VARCHAR[]) "
                 "WHEN contains(:c, '\\u0000') OR contains(:c, chr(0)) OR NOT json_valid(:c) "
+                # The one thing that is taken for JSON here and is none: a comma before the end.
+                "OR regexp_matches(:c, ',[ \\t\\n\\r]*\\][ \\t\\n\\r]*$') "
                 "THEN NULL WHEN json_type(:c) <> 'ARRAY' THEN NULL "
                 "WHEN list_has_all(['VARCHAR'], TRY(json_type(:c, '$[*]'))) "
                 "THEN TRY(json_extract_string(:c, '$[*]')) END",
@@ -298,7 +300,7 @@ def _list(site: Site, storage: TagStorage) -> Expression:
                 c=site.column(name),
             )
         case JoinTable():
-            source, parts = joined(site, storage)
+            source, parts = joined(site, storage, kind)
             return say(
                 "(SELECT CASE WHEN count(*) = count(:tag) THEN coalesce(list(:tag), []) END "
                 f"FROM {source} WHERE :memory = :own)",
@@ -322,7 +324,7 @@ def tag_image(site: Site, storage: JoinTable) -> Expression:
     """
     The row's tags in their own table as one text, in an order of their own.
     """
-    source, parts = joined(site, storage)
+    source, parts = joined(site, storage, kind)
     quoted = "coalesce('''' || replace(:tag, '''', '''''') || '''', 'NULL')"
 
     return say(

@@ -412,7 +412,7 @@ def key_of(values: Sequence[object]) -> KeyValue:
     """
     key = cast("tuple[str | int, ...]", tuple(values))
 
-    return key if len(key) > 1 else key[0]
+    return key[0] if len(key) == 1 else key
 
 
 # --- small things ---------------------------------------------------------------------------

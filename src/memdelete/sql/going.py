@@ -27,6 +27,7 @@ from memdelete.questions import (
     Site,
     Stage,
     Targets,
+    tie_bin,
 )
 from memdelete.schema import (
     Edges,
@@ -67,7 +68,7 @@ from .build import (
     where,
 )
 from .compile import live_condition
-from .ddl import META, bin_columns, staging_tables, tie_bin, tie_columns
+from .ddl import META, bin_columns, staging_tables, tie_columns
 from .finding import array_items, count_tie, holds_reference, memory_end, refers, row_name, tied
 from .phrases import phrase
 from .render import Expression, Result, Statement, identifier, parameter

@@ -126,7 +126,7 @@ def _key(leaf: Key, site: Site, words: Dialect, *, holds: bool) -> Expression:
         example = read(leaf)
         for name, each in zip(names, classes, strict=True):
             _refuse_class(each, _kind(name, None, site, words), name, example[0], site)
-        if isinstance(found, str):
+        if not isinstance(found, tuple):
             (name,) = names
             wanted = Wanted(found, read, many=len(example) > 1, kind=_kind(name, None, site, words))
             parts.append(words.among(site, name, wanted))

@@ -192,7 +192,7 @@ def owner(collection: Collection, storage: JoinTable) -> str:
             advice="tie them by the hash, or by a key of one column",
         )
 
-    return collection.key[0]
+    return next(iter(collection.key))
 
 
 def negated(part: Expression) -> Expression:

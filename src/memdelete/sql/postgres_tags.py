@@ -16,7 +16,7 @@ from memdelete.tags import BLANKS, CommaText, JoinTable, JSONArray, NativeArray,
 
 from .classed import array_logic, joined, lone_surrogates
 from .phrases import Site, all_of, literal, owner
-from .postgres import EXACT, KINDS, folded, say
+from .postgres import EXACT, KINDS, folded, kind, say
 from .render import Expression
 from .values import TagsWanted, bare_type
 
@@ -160,7 +160,7 @@ def _refuse_array(site: Site, name: str) -> None:
 
 
 def _joined(site: Site, storage: JoinTable) -> tuple[str, str, dict[str, Expression]]:
-    source, parts = joined(site, storage)
+    source, parts = joined(site, storage, kind)
     where = ":memory = :own"
     if _textual(site, storage):
         where += ' AND :memory COLLATE "C" = :own'

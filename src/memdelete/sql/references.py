@@ -15,6 +15,7 @@ from sqlglot import exp
 from memdelete.codec import read_array, write_json
 from memdelete.questions import (
     Site,
+    tie_bin,
 )
 from memdelete.schema import (
     References,
@@ -34,7 +35,6 @@ from .build import (
     table,
     update,
 )
-from .ddl import tie_bin
 from .render import Expression, Result, Statement, parameter
 
 

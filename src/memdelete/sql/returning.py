@@ -26,6 +26,7 @@ from memdelete.questions import (
     StageBin,
     Staged,
     Unlike,
+    tie_bin,
 )
 from memdelete.schema import (
     Edges,
@@ -61,7 +62,7 @@ from .build import (
     where,
 )
 from .compile import live_condition
-from .ddl import keeps_text, staging_tables, tie_bin, tie_columns
+from .ddl import keeps_text, staging_tables, tie_columns
 from .finding import key_of, memory_end, vectors_present
 from .going import differs, own_columns, unmarked
 from .references import put_back_references

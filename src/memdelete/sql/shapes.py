@@ -71,7 +71,8 @@ def pattern(key: KeyValue) -> Pattern:
     The class of *key*.
     """
     if isinstance(key, tuple):
-        return tuple([_key_class(part) for part in key])
+        parts: list[ValueClass] = [_key_class(part) for part in key]
+        return tuple(parts)
 
     return _key_class(key)
 
@@ -129,7 +130,7 @@ def _compare(leaf: Compare) -> Shape:
         Compare,
         leaf.name,
         leaf.op,
-        value_class(values[0]),
+        value_class(next(iter(values))),
         len(values) > 1,
         fractions,
         leaf.ignore_case,
