@@ -121,7 +121,7 @@ def _key(leaf: Key, site: Site, words: Dialect, *, holds: bool) -> Expression:
     parts = []
     for found in patterns:
         _refuse_arity(leaf, found, site)
-        classes = (found,) if isinstance(found, str) else found
+        classes = found if isinstance(found, tuple) else (found,)
         read = _keys_of(found)
         example = read(leaf)
         for name, each in zip(names, classes, strict=True):
