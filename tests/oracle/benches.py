@@ -39,10 +39,14 @@ class Case:
 class Bench(Protocol):
     """
     An engine with the wide table in it.
+
+    It is *loose* where a column lets in values of other classes; *texts* are columns of text.
     """
 
     dialect: str
     paramstyle: Paramstyle
+    loose: bool
+    texts: frozenset[str]
     collections: Sequence[Collection]
     live: LiveSchema
     kinds: Mapping[str, str]

@@ -13,14 +13,8 @@ from hypothesis import strategies as st
 from memdelete import tags, times
 from memdelete.schema import Collection, Field, LiveColumn, LiveSchema, LiveTable
 from memdelete.sql.render import Statement
-from memdelete.testing.strategies import (
-    HASHES,
-    INTEGERS,
-    REALS,
-    stored_tags,
-    stored_texts,
-    stored_times,
-)
+from memdelete.testing.oddities import HASHES, INTEGERS, REALS
+from memdelete.testing.strategies import stored_tags, stored_texts, stored_times
 
 
 TIMES: Mapping[str, times.TimeEncoding] = {
@@ -136,6 +130,12 @@ class DuckDBBench:
 
     dialect = "duckdb"
     paramstyle = "dollar"
+    loose = False
+    texts = frozenset(
+        name
+        for name, declared in TYPES.items()
+        if declared.startswith("VARCHAR") and "[" not in declared
+    )
     collections = (
         _collection("id", "comma"),
         _collection("id", "list"),

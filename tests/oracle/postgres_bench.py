@@ -15,14 +15,8 @@ from memdelete import tags, times
 from memdelete.memories import UNKNOWN
 from memdelete.schema import Collection, Field, LiveColumn, LiveSchema, LiveTable
 from memdelete.sql.render import Statement
-from memdelete.testing.strategies import (
-    HASHES,
-    INTEGERS,
-    REALS,
-    stored_tags,
-    stored_texts,
-    stored_times,
-)
+from memdelete.testing.oddities import HASHES, INTEGERS, REALS
+from memdelete.testing.strategies import stored_tags, stored_texts, stored_times
 
 
 TIMES: Mapping[str, times.TimeEncoding] = {
@@ -140,6 +134,8 @@ class PostgresBench:
 
     dialect = "postgres"
     paramstyle = "format"
+    loose = False
+    texts = frozenset(name for name, (declared, _) in TYPES.items() if declared == "text")
     collections = (
         _collection("id", "comma"),
         _collection("id", "array"),

@@ -14,13 +14,8 @@ from hypothesis import strategies as st
 from memdelete import tags, times
 from memdelete.schema import Collection, Field, LiveColumn, LiveSchema, LiveTable
 from memdelete.sql.render import Statement
-from memdelete.testing.strategies import (
-    HASHES,
-    NUMBERS,
-    stored_tags,
-    stored_texts,
-    stored_times,
-)
+from memdelete.testing.oddities import HASHES, NUMBERS
+from memdelete.testing.strategies import stored_tags, stored_texts, stored_times
 
 
 TIMES = {
@@ -126,6 +121,8 @@ class SQLiteBench:
 
     dialect = "sqlite"
     paramstyle = "qmark"
+    loose = True
+    texts = frozenset({*TYPES})
     collections = (
         _collection("id", "comma"),
         _collection("id", "json"),
