@@ -36,7 +36,7 @@ from memdelete.times import FIRST_MICROSECOND, LAST_MICROSECOND, to_micros
 from .dialects import Dialect, dialect
 from .phrases import FALSE, TRUE, Site, all_of, any_of, negated, owner
 from .render import Expression
-from .shapes import pattern, shape, value_class
+from .shapes import Pattern, pattern, shape, value_class
 from .values import (
     ColumnKind,
     RowsWanted,
@@ -117,7 +117,7 @@ def _hash(leaf: Hash, site: Site, words: Dialect, *, holds: bool) -> Expression:
 
 def _key(leaf: Key, site: Site, words: Dialect, *, holds: bool) -> Expression:
     names = site.collection.key
-    patterns = list(dict.fromkeys(map(pattern, leaf.values)))
+    patterns: list[Pattern] = list(dict.fromkeys(map(pattern, leaf.values)))
     parts = []
     for found in patterns:
         _refuse_arity(leaf, found, site)
