@@ -117,7 +117,9 @@ def _hash(leaf: Hash, site: Site, words: Dialect, *, holds: bool) -> Expression:
 
 def _key(leaf: Key, site: Site, words: Dialect, *, holds: bool) -> Expression:
     names = site.collection.key
-    patterns: list[Pattern] = list(dict.fromkeys(map(pattern, leaf.values)))
+    patterns: dict[Pattern, None] = {}
+    for value in leaf.values:
+        patterns[pattern(value)] = None
     parts = []
     for found in patterns:
         _refuse_arity(leaf, found, site)

@@ -359,7 +359,7 @@ def stored_times(encoding: TimeEncoding, *, loose: bool = True) -> st.SearchStra
     What a column of *encoding* may hold: instants at all edges, and what is no instant.
     """
     written: st.SearchStrategy[object]
-    near = st.builds(
+    near: st.SearchStrategy[Any] = st.builds(
         lambda at, step: from_micros(to_micros(at) + step),
         st.sampled_from(_OFTEN),
         st.sampled_from((0, 0, 0, -1, 1, 1_000, -1_000_000)),
