@@ -406,7 +406,11 @@ def test_naive_or_refused(naive, in_zone):
     assert (showing if len(showing) == 1 else set()) == got
 
 
-@pytest.mark.parametrize("key", ["Europe/Berlin", ZoneInfo("Europe/Berlin"), Localized()], ids=repr)
+@pytest.mark.parametrize(
+    "key",
+    ["Europe/Berlin", ZoneInfo("Europe/Berlin"), Localized()],
+    ids=["a key", "a zone", "as pytz has it"],
+)
 def test_zone(key):
     """
     A zone comes as its key or as a tzinfo; one of pytz is read by its key.
