@@ -228,6 +228,20 @@ def test_the_product_s_own_tombstones_come_back(path: Path, memories: Deleter) -
     assert 200 == len(_live(path, "1"))
 
 
+def test_a_tombstone_of_the_product_with_a_live_twin(path: Path, memories: Deleter) -> None:
+    """
+    What the product had soft-deleted and then saved again is refused, and the rest comes back.
+    """
+    _ask(
+        path,
+        SAVED_AGAIN.format(type="type", title="title", topic="NULL", hash="normalized_hash", id=6),
+    )
+    back = memories.restore(Everything(), collections=ONLY)
+
+    assert [(6, "live_twin")] == [(told.key, told.reason) for told in back.refused]
+    assert 22 == back.restored
+
+
 SAVED_AGAIN = (
     "INSERT INTO observations (session_id, type, title, content, project, scope, topic_key,"
     " normalized_hash) SELECT session_id, {type}, {title}, content, project, scope, {topic}, {hash}"
@@ -365,7 +379,7 @@ LIVE_TEXT = (
         " new.topic_key); END"
     ),
     (
-        "CREATE TRIGGER obs_fts_delete AFTER DELETE ON observations WHEN old.deleted_at IS NULL BEGIN"
+        "CREATE TRIGGER obs_fts_delete AFTER DELETE ON observations BEGIN"
         " INSERT INTO observations_fts(observations_fts, rowid, title, content, tool_name, type,"
         " project, topic_key) VALUES ('delete', old.id, old.title, old.content, old.tool_name,"
         " old.type, old.project, old.topic_key); END"

@@ -5,6 +5,9 @@ Read off the file of version 1.7 and the schema of version 2. All times are UTC 
 second's grain. A soft delete sets `deleted_at` and `updated_at`; whether the full-text index
 keeps the tombstones is for the product's own triggers, which differ between the versions.
 
+Several observations at once are best asked for with ``collections=["observations"]``: a filter
+that sessions answer too would remove sessions, and those in use are refused.
+
 Not done as the product does it: `memory_relations` of version 2 stay as they are (a hard delete
 of the product's marks them orphaned), an outbox row never says that a delete was hard, and
 prompts tell the outbox nothing. Copies that stay: `sync_mutations` (payloads of earlier saves),
