@@ -249,8 +249,9 @@ class Collection:
     *hash* is a UNIQUE column (else it is a field), *tombstone* the encoding of the time of
     deletion (NULL for live rows) or a `Flag`; as a time it is also named ``deleted_at``. *touch*
     are further times that a soft delete sets, *content* the columns whose values no receipt may
-    repeat, *twins* sets of columns in which a live row makes a restored one a double, *revive*
-    what to set in a row whose sidecars cannot come back because the product threw them away.
+    repeat, *twins* sets of columns in which a live row makes a restored one a double (NULL is
+    equal to NULL, but in the first of them, where it has no double), *revive* what to set in a
+    row whose sidecars cannot come back because the product threw them away.
     """
 
     table: str

@@ -213,8 +213,12 @@ def _twin(
     found = select([_ONE.copy()], table(site, image, "image"))
     across(found, table(site, collection.table, "there"))
     own = keys_match(site, "image", "staged", staged=True) if in_place else imaged()
-    equal = exp.NullSafeEQ if nulls else exp.EQ
-    same = [equal(this=column("there", name), expression=column("image", name)) for name in columns]
+    # What has no first column (no topic, no hash) is nobody's double.
+    equals = [exp.EQ, *[exp.NullSafeEQ if nulls else exp.EQ] * (len(columns) - 1)]
+    same = [
+        equal(this=column("there", name), expression=column("image", name))
+        for equal, name in zip(equals, columns, strict=True)
+    ]
     live = live_condition(collection, dialect=speech.dialect, relation="there")
 
     return found.where(

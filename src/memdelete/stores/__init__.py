@@ -15,7 +15,7 @@ from typing import Final
 from memdelete.errors import StoreError
 from memdelete.schema import LiveSchema, Store
 
-from . import demo, mcp_memory_service
+from . import ariel, demo, engram, mcp_memory_service
 
 
 __all__ = ["KNOWN", "Recogniser", "recognise"]
@@ -25,7 +25,9 @@ Recogniser = Callable[[LiveSchema], Store | None]
 
 KNOWN: Final[Mapping[str, Recogniser]] = MappingProxyType(
     {
+        ariel.NAME: ariel.recognise,
         demo.NAME: demo.recognise,
+        engram.NAME: engram.recognise,
         mcp_memory_service.NAME: mcp_memory_service.recognise,
     }
 )
