@@ -422,7 +422,7 @@ def test_missing_drivers(run, monkeypatch):
 
     monkeypatch.setattr(opening, "open", missing)
 
-    assert (1, "", "memdelete: the package duckdb is not installed; it comes with an extra\n") == (
+    assert (1, "", "memdelete: the package duckdb is not installed; pip install 'memdelete[duckdb]'\n") == (
         run("preview", "--everything", on="duckdb:///notes.duckdb")
     )
 

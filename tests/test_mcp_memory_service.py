@@ -358,8 +358,10 @@ def test_a_stranger_is_not_recognised(tmp_path: Path) -> None:
         rows("CREATE TABLE memories (id INTEGER PRIMARY KEY, content TEXT)")
     from memdelete.errors import StoreError
 
+    backend = SQLite(path)
     with pytest.raises(StoreError, match="no known memory store"):
-        recognise(SQLite(path).introspect())
+        recognise(backend.introspect())
+    backend.close()
 
 
 def test_the_bin_can_be_emptied(path: Path, memories: Deleter) -> None:

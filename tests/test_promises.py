@@ -785,8 +785,8 @@ def test_reasons_are_text(tmp_path: Path, word: str) -> None:
     path = make(tmp_path / "m.db", *PLAIN)
     given = {word: b"x"} if word == "actor" else {}
     said = {word: b"x"} if word == "reason" else {}
-    with pytest.raises(FilterError, match=word):
-        Deleter(SQLite(path), SOFT, **given).delete(Key(1), **said)
+    with pytest.raises(FilterError, match=word), Deleter(SQLite(path), SOFT, **given) as memories:
+        memories.delete(Key(1), **said)
 
 
 def test_an_update_trigger_that_unindexes(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import require
 from tests.oracle.duckdb_bench import DuckDBBench
 from tests.oracle.postgres_bench import PostgresBench
-from tests.oracle.sqlite_bench import SQLiteBench
+from tests.oracle.sqlite_bench import NewestBench, SQLiteBench
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +20,16 @@ def sqlite() -> Iterator[SQLiteBench]:
     The standard library's SQLite.
     """
     bench = SQLiteBench()
+    yield bench
+    bench.connection.close()
+
+
+@pytest.fixture(scope="module")
+def newest() -> Iterator[SQLiteBench]:
+    """
+    The newest SQLite.
+    """
+    bench = NewestBench()
     yield bench
     bench.connection.close()
 

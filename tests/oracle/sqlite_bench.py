@@ -16,6 +16,7 @@ from memdelete.schema import Collection, Field, LiveColumn, LiveSchema, LiveTabl
 from memdelete.sql.render import Statement
 from memdelete.testing.oddities import HASHES, NUMBERS
 from memdelete.testing.strategies import stored_tags, stored_texts, stored_times
+from tests.conftest import require
 
 
 TIMES = {
@@ -239,3 +240,12 @@ class SQLiteBench:
         self.execute("ROLLBACK")
 
         return [key for (key,) in rows]
+
+
+class NewestBench(SQLiteBench):
+    """
+    SQLite as apsw brings it: the newest.
+    """
+
+    def connect(self) -> Any:
+        return require("apsw").Connection(":memory:")

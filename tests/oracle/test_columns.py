@@ -46,11 +46,12 @@ from memdelete.testing.oddities import (
 from tests.oracle.benches import Bench, decode
 from tests.oracle.duckdb_bench import DuckDBBench
 from tests.oracle.postgres_bench import PostgresBench
-from tests.oracle.sqlite_bench import SQLiteBench
+from tests.oracle.sqlite_bench import NewestBench, SQLiteBench
 
 
 ENGINES: dict[str, type[Bench]] = {
     "sqlite": SQLiteBench,
+    "newest": NewestBench,
     "duck": DuckDBBench,
     "postgresql": PostgresBench,
 }

@@ -22,6 +22,14 @@ def test_sqlite(sqlite, data):
 
 
 @given(data=st.data())
+def test_newest_sqlite(newest, data):
+    """
+    So does the newest SQLite.
+    """
+    check(newest, data.draw(cases(newest)))
+
+
+@given(data=st.data())
 def test_postgres(postgresql, data):
     """
     PostgreSQL selects, deletes and leaves exactly the rows that the oracle says.

@@ -284,8 +284,8 @@ def told(problem: str, code: int | None, place: str) -> BackendError:
         return BackendError(
             "the vectors need the extension vec0, which is not loaded",
             place=place,
-            advice="load sqlite-vec into your connection; where it cannot load extensions, give "
-            "the path, with memdelete[vec] installed, or a connection of apsw",
+            advice="load sqlite-vec into your connection, or give the path (what reads it: pip "
+            "install memdelete[vec]) or a connection of apsw",
         )
     if module:
         return BackendError(
