@@ -392,5 +392,7 @@ def test_a_stranger_is_not_recognised(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     _ask(path, "CREATE TABLE core_memory (id INTEGER PRIMARY KEY, value TEXT)")
 
+    backend = SQLite(path)
     with pytest.raises(StoreError, match="no known memory store"):
-        recognise(SQLite(path).introspect())
+        recognise(backend.introspect())
+    backend.close()

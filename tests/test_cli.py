@@ -422,9 +422,11 @@ def test_missing_drivers(run, monkeypatch):
 
     monkeypatch.setattr(opening, "open", missing)
 
-    assert (1, "", "memdelete: the package duckdb is not installed; pip install 'memdelete[duckdb]'\n") == (
-        run("preview", "--everything", on="duckdb:///notes.duckdb")
-    )
+    assert (
+        1,
+        "",
+        "memdelete: the package duckdb is not installed; pip install 'memdelete[duckdb]'\n",
+    ) == (run("preview", "--everything", on="duckdb:///notes.duckdb"))
 
 
 # --- previews and deletions -----------------------------------------------------------------

@@ -61,17 +61,21 @@ def open(
 
     backend, found = _chosen(target, store)
 
-    return Deleter(
-        backend,
-        found,
-        zone=zone,
-        scope=scope,
-        protect=protect,
-        at_most=at_most,
-        max_share=max_share,
-        actor=actor,
-        retention=retention,
-    )
+    try:
+        return Deleter(
+            backend,
+            found,
+            zone=zone,
+            scope=scope,
+            protect=protect,
+            at_most=at_most,
+            max_share=max_share,
+            actor=actor,
+            retention=retention,
+        )
+    except BaseException:
+        backend.close()  # nobody else could
+        raise
 
 
 async def open_async(
@@ -96,17 +100,21 @@ async def open_async(
 
     backend, found = await _chosen_async(target, store)
 
-    return AsyncDeleter(
-        backend,
-        found,
-        zone=zone,
-        scope=scope,
-        protect=protect,
-        at_most=at_most,
-        max_share=max_share,
-        actor=actor,
-        retention=retention,
-    )
+    try:
+        return AsyncDeleter(
+            backend,
+            found,
+            zone=zone,
+            scope=scope,
+            protect=protect,
+            at_most=at_most,
+            max_share=max_share,
+            actor=actor,
+            retention=retention,
+        )
+    except BaseException:
+        await backend.close()  # nobody else could
+        raise
 
 
 # --- from a target to a backend and a store -------------------------------------------------
