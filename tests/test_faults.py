@@ -178,5 +178,7 @@ def test_cancelling_at_every_question(name, twice, seed, copies) -> None:
 
         assert isinstance(got, asyncio.CancelledError)
         committed = question == "Commit"
+        if number > 0:
+            assert ("Commit" if committed else "Rollback") in script.asked[-2:], question
         assert committed is ("Commit" in script.asked)
         assert committed is (before != _everything(path)), question

@@ -475,7 +475,7 @@ class TestRestore:
 
         assert before == whole(path, aside=())
 
-    def test_an_edge_waits_for_its_other_end(self, memories: Deleter) -> None:
+    def test_an_edge_waits_for_its_other_end(self, path: Path, memories: Deleter) -> None:
         """
         An edge to a memory that is still deleted waits, is named, and comes with that memory.
         """
@@ -483,6 +483,10 @@ class TestRestore:
         second = memories.delete(Key(2), mode="archive")
         back = memories.restore(first)
         assert 1 == back.incomplete["links"]
+        with eyes(path) as rows:
+            here = "(SELECT sha FROM notes)"
+            loose = f"source NOT IN {here} OR (kind = 'next' AND target NOT IN {here})"
+            assert [] == rows(f"SELECT * FROM links WHERE {loose}")
         last = memories.restore(second)
 
         assert {} == last.incomplete

@@ -811,3 +811,36 @@ def test_an_update_trigger_that_unindexes(tmp_path: Path) -> None:
         for mode in ("soft", "archive"):
             memories.restore(memories.delete(Key(1, 3) if mode == "archive" else Key(1), mode=mode))
             assert before == whole(path, vectors=False)
+
+
+def test_a_rollback_is_seen_through() -> None:
+    """
+    A rollback that takes its time is finished, however often its task is cancelled meanwhile.
+    """
+    done: list[str] = []
+
+    class Slow:
+        async def answer(self, question):
+            if isinstance(question, Now):
+                raise BackendError("no")
+            if isinstance(question, Rollback):
+                task.cancel()
+                await asyncio.sleep(0.01)
+                task.cancel()
+                await asyncio.sleep(0.01)
+                done.append("rolled back")
+            return True
+
+    def body(_: bool):
+        return (yield from ask(Now()))
+
+    async def play() -> None:
+        nonlocal task
+        task = asyncio.ensure_future(run_async(transaction(body, write=True), Slow()))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    task: asyncio.Future[object]
+    asyncio.run(play())
+
+    assert ["rolled back"] == done
