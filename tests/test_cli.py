@@ -741,6 +741,26 @@ def test_history(run):
     assert 2 == len(run("history", "--limit", "1")[1].splitlines())
     assert ids[0] == json.loads(run("history", ids[0], "--json")[1])["operation"]
     assert ids[0] in run("history", ids[0])[1]
+    assert all("delete (archive)" in line or "delete (soft)" in line for line in lines)
+
+
+def test_an_id_may_be_shortened(run, store):
+    """
+    The beginning of an id names an operation, unless two begin so; an undo takes it too.
+    """
+    _, receipt, told = run("delete", "--key", "1", "--yes")
+    operation = json.loads(run("history", "--json")[1])["operations"][0]["operation"]
+    with closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute(
+            "INSERT INTO memdelete_operations SELECT substr(operation, 1, 8) || 'x', verb, state, "
+            "store, scope, report, at FROM memdelete_operations"
+        )
+
+    assert operation in receipt
+    assert told.rstrip().endswith(operation)
+    assert operation == json.loads(run("history", operation[:9], "--json")[1])["operation"]
+    assert f"2 operations begin with '{operation[:8]}'" in run("restore", operation[:8])[2]
+    assert 0 == run("restore", operation[:9])[0]
 
 
 def test_prepare(run, store):

@@ -9,9 +9,12 @@ import hashlib
 import shutil
 import sqlite3
 
+from contextlib import closing
+
 import pytest
 
-from memdelete import opening
+from memdelete import AsyncDeleter, Deleter, opening
+from memdelete.backends.sqlite import SQLite
 from memdelete.errors import BackendError, StoreError
 from memdelete.filters import Hash, Key
 from memdelete.schema import Collection, Store, Vectors
@@ -218,11 +221,31 @@ def test_a_damaged_file(path):
         opening.open(path)
 
 
+def test_a_deleter_wants_a_backend(path):
+    """
+    A connection, a path or a backend of the other colour is refused, with what would do.
+    """
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for front in (Deleter, AsyncDeleter):
+            with pytest.raises(StoreError, match=r"a Connection is no backend; memdelete\.open"):
+                front(connection, NOTES)
+            with pytest.raises(StoreError, match="is no backend"):
+                front(path, NOTES)
+    with pytest.raises(StoreError, match="give it to Deleter"):
+        AsyncDeleter(SQLite(path), NOTES)
+    require("aiosqlite")
+    from memdelete.backends.aiosqlite import AioSQLite
+
+    with pytest.raises(StoreError, match="give it to AsyncDeleter"):
+        Deleter(AioSQLite(path), NOTES)
+
+
 @pytest.mark.parametrize(
     ("target", "sentence"),
     [
         (":memory:", "in memory"),
-        ("", "in memory"),
+        ("", "names no file"),
+        (" ", "names no file"),
         ("sqlite://", "names no file"),
         ("sqlite://host/x.db", "names no file"),
         ("sqlite:///x.db?mode=ro", "says more"),

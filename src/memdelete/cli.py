@@ -11,6 +11,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
+import shlex
 import sys
 import threading
 
@@ -34,6 +36,8 @@ __all__ = ["main"]
 
 _DONE, _FAILED, _WRONG, _INTERRUPTED, _NOBODY_READS = 0, 1, 2, 130, 141
 _TICK = 1.0
+_BEGINNING = re.compile(r"[0-9a-f]{4,31}", re.ASCII)
+_ALL = 2**31 - 1
 _COLOURS = {"bold": "1", "red": "31"}
 
 
@@ -111,6 +115,8 @@ def _delete(said: Namespace) -> int:
         with _patience(said, "deleting"):
             receipt = memories.delete(what, reason=said.reason, **how)
     _show(said, receipt, receipt.operation)
+    if receipt.removed and "hard" not in receipt.mode.values() and not (said.json or said.quiet):
+        _tell(f"to take it back: memdelete restore {shlex.quote(said.store)} {receipt.operation}")
 
     return _DONE
 
@@ -128,7 +134,11 @@ def _ask_about(said: Namespace, seen: Preview) -> None:
 
 def _restore(said: Namespace) -> int:
     with _opened(said) as memories:
-        what = wanted(said, memories) if said.operation is None else said.operation
+        what: Filter | str
+        if said.operation is None:
+            what = wanted(said, memories)
+        else:
+            what = _whole(memories, said.operation)
         with _patience(said, "restoring"):
             back = memories.restore(
                 what, collections=said.collection, strict=said.strict, reason=said.reason
@@ -180,7 +190,8 @@ def _purge_asking(purge: Callable[[int | None], Receipt]) -> Receipt:
 
 def _history(said: Namespace) -> int:
     with _opened(said) as memories:
-        entries = memories.history(said.operation, limit=said.limit)
+        operation = said.operation and _whole(memories, said.operation)
+        entries = memories.history(operation, limit=said.limit)
     if said.operation is not None:
         if not entries:
             raise StoreError(
@@ -251,6 +262,27 @@ def _version() -> str:
         return "0+unknown"
 
 
+def _whole(memories: Deleter, operation: str) -> str:
+    """
+    The operation whose id begins so, where it is exactly one; else the text as it is.
+    """
+    if not _BEGINNING.fullmatch(operation):
+        return operation
+    found = [
+        entry.operation
+        for entry in memories.history(limit=_ALL)
+        if entry.operation.startswith(operation)
+    ]
+    if len(found) > 1:
+        raise StoreError(
+            f"{len(found)} operations begin with {operation!r}",
+            place=memories.store.name,
+            advice="write more of it",
+        )
+
+    return found[0] if found else operation
+
+
 # --- asking ---------------------------------------------------------------------------------
 
 
@@ -315,7 +347,7 @@ def _print_entries(entries: Sequence[Entry]) -> None:
         (
             f"{entry.at:%Y-%m-%d %H:%M:%S}",
             entry.operation,
-            entry.verb,
+            _deed(entry),
             str(entry.report.get("restored", entry.report.get("removed", ""))),
             str(entry.report.get("actor") or ""),
             str(entry.report.get("reason") or ""),
@@ -330,6 +362,13 @@ def _print_entries(entries: Sequence[Entry]) -> None:
         ]
         line = "  ".join(cells).rstrip()
         print(line if number else _painted(line, "bold", sys.stdout))
+
+
+def _deed(entry: Entry) -> str:
+    modes = entry.report.get("mode")
+    said = sorted(set(modes.values())) if isinstance(modes, Mapping) else []
+
+    return f"{entry.verb} ({', '.join(said)})" if said else entry.verb
 
 
 def _print_json(report: object) -> None:

@@ -349,7 +349,9 @@ def _add_deed(to: argparse.ArgumentParser, *, asks: bool) -> None:
 
 
 def _add_restore(to: argparse.ArgumentParser) -> None:
-    to.add_argument("operation", nargs="?", metavar="OPERATION", help="the id of a deletion")
+    to.add_argument(
+        "operation", nargs="?", metavar="OPERATION", help="the id of a deletion, or its beginning"
+    )
     to.add_argument("--strict", action="store_true", help="all of it or none of it")
 
 

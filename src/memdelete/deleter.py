@@ -7,6 +7,7 @@ session answer it. No logic lives here, so that the two colours cannot differ.
 
 from __future__ import annotations
 
+import inspect
 import uuid
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from . import instants
 from .driving import run, run_async
-from .errors import FilterError
+from .errors import FilterError, StoreError
 from .operations.delete import delete as _delete
 from .operations.history import history as _history
 from .operations.history import prepare as _prepare
@@ -51,6 +52,23 @@ class _RunAsync(Protocol):
 def _refuse_no_text(word: str, said: object) -> None:
     if said is not None and not isinstance(said, str):
         raise FilterError(f"{said!r} is no text", value=said, place=word)
+
+
+def _refuse_no_backend(backend: object, kind: str, other: str) -> None:
+    # Told apart by what they can do, since backends of other people's need no class of ours.
+    closes = getattr(backend, "close", None)
+    wants_await = kind == "AsyncDeleter"
+    if callable(getattr(backend, "session", None)) and (
+        inspect.iscoroutinefunction(closes) is wants_await
+    ):
+        return
+    name = type(backend).__name__
+    if callable(getattr(backend, "session", None)):
+        raise StoreError(f"{name} is of the other colour", place=kind, advice=f"give it to {other}")
+    way = "open_async" if wants_await else "open"
+    raise StoreError(
+        f"a {name} is no backend", place=kind, advice=f"memdelete.{way}(it, store=…) finds the one"
+    )
 
 
 class _Front:
@@ -105,6 +123,7 @@ class Deleter(_Front):
         actor: str | None = None,
         retention: str | timedelta = "30d",
     ) -> None:
+        _refuse_no_backend(backend, "Deleter", "AsyncDeleter")
         super().__init__(
             store,
             zone=zone,
@@ -278,6 +297,7 @@ class AsyncDeleter(_Front):
         actor: str | None = None,
         retention: str | timedelta = "30d",
     ) -> None:
+        _refuse_no_backend(backend, "AsyncDeleter", "Deleter")
         super().__init__(
             store,
             zone=zone,

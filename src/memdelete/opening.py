@@ -168,7 +168,9 @@ def _placed(target: object) -> object:
             return Path(os.fsdecode(target))
         case str() if found := _URL.match(target):
             return _from_url(found["dialect"].lower(), found["rest"], target)
-        case "" | ":memory:":
+        case str() if not target.strip():
+            raise StoreError("an empty text names no file", place=repr(target))
+        case ":memory:":
             raise StoreError(
                 "a database in memory belongs to its connection",
                 place=repr(target),
