@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -21,6 +21,7 @@ from memdelete.errors import FilterError, StoreError, Unsupported
 from memdelete.filters import (
     And,
     Before,
+    Between,
     Compare,
     Everything,
     Filter,
@@ -415,6 +416,58 @@ def test_shape_is_compiled_once(monkeypatch):
     assert 1 == len({each.sql for each in where})
     assert ["a", "b", "c"] == [each.params[0] for each in where]
     assert ['["a", "x"]', '["b", "x"]', '["y"]'] == [each.params[-1] for each in where]
+
+
+def test_new_filters_of_known_leaves(monkeypatch):
+    """
+    A new combination of leaves is put together of what was compiled, with values in their places.
+    """
+    collection = notes()
+    for leaf in (Hash("x"), Hash("x", "y"), Tags(any=["x"]), ~Hash("x")):
+        compile_filter(leaf, store(collection))
+    monkeypatch.setattr(compiling, "certain", None)
+    asked = (Hash("a") | Tags(any=["b"])) & ~Hash("c") & (Hash("d", "e") | Hash("f"))
+    found = compile_filter(asked, store(collection), paramstyle="named")
+
+    assert {"a", "f", "c", '["b"]', '["d", "e"]'} == set(found.params.values())
+    assert found.params.keys() == {node.name for node in found.expression.find_all(exp.Placeholder)}
+    with pytest.raises(TypeError):
+        compile_filter(Untagged(), store(collection))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Key(1, "2") & Hash("a"),
+        Key(1, "2") | Hash("a"),
+        ~Between(NEW_YEAR.at, NEW_YEAR.at + timedelta(days=1)) & Hash("a"),
+        (Hash("a") | NEW_YEAR | Untagged()) & ~(Key(1, "2") & Tags(none=["b"])),
+    ],
+    ids=["and", "or", "outside", "nested"],
+)
+def test_a_text_is_its_tree(asked):
+    """
+    What is put together as text reads back as the tree that is put together beside it.
+    """
+    found = compile_filter(asked, store(), paramstyle="named")
+    read = rendering.parse_predicate(found.sql, "sqlite")
+
+    assert rendering.form(found.expression) == rendering.form(read)
+
+
+def test_an_equal_schema_is_known(monkeypatch):
+    """
+    The schema is looked at anew by each operation; while it is the same, so is the SQL.
+    """
+    collection = notes()
+    condition(Hash("a"), collection, dialect="sqlite", live=live("notes", sha="TEXT"))
+    monkeypatch.setattr(compiling, "_compile", None)
+
+    assert {"p0": "b"} == condition(
+        Hash("b"), collection, dialect="sqlite", live=live("notes", sha="TEXT")
+    ).params
+    with pytest.raises(TypeError):
+        condition(Hash("a"), collection, dialect="sqlite", live=live("notes", sha="BLOB"))
 
 
 @pytest.mark.parametrize(

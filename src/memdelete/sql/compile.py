@@ -9,12 +9,13 @@ condition that may be unknown. Leaves are told in `leaves`. Statements and the f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 from types import MappingProxyType
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 from sqlglot import exp
 
 from memdelete.errors import FilterError, StoreError
@@ -41,7 +42,7 @@ from memdelete.tags import JoinTable
 
 from .dialects import dialect as words_of
 from .leaves import certain, columns
-from .phrases import Site, Slot, all_of, any_of, literal, phrase
+from .phrases import Reader, Site, all_of, any_of, filled, literal, loose, phrase
 from .render import (
     Expression,
     Form,
@@ -49,8 +50,12 @@ from .render import (
     Template,
     Unfaithful,
     column,
-    prepare,
+    mark,
+    parameter,
+    proven,
     read_back,
+    styled,
+    substituted,
 )
 from .shapes import shape
 
@@ -83,12 +88,19 @@ class Condition:
 @frozen
 class Predicate:
     """
-    A WHERE condition for a driver: *sql* and *params* in its style, and the *expression* itself.
+    A WHERE condition for a driver: *sql* and *params* in its style, and the `expression` itself.
     """
 
     sql: str
     params: Mapping[str, object] | Sequence[object]
-    expression: Expression
+    _shape: _Published = field(repr=False)
+
+    @property
+    def expression(self) -> Expression:
+        """
+        The same as a tree of sqlglot with neutral placeholders, made anew for you.
+        """
+        return self._shape.expression
 
 
 def condition(
@@ -109,33 +121,17 @@ def condition(
     others. What the collection lacks is unknown, so certain of nothing.
     """
     asked: list[Filter] = []
-    key = (
-        shape(filter, asked),
-        dialect,
-        live,
-        want,
-        relation,
-        tuple(sorted(tables.items())) if tables else None,
-        prefix,
+    site = Site(
+        collection, dialect, relation or collection.table, live, tables or _NO_TABLES, prefix
     )
+    seen = _seen(site)
     compiled = _remembered(
         collection,
-        key,
-        lambda: _compile(
-            filter,
-            want,
-            Site(
-                collection,
-                dialect,
-                relation or collection.table,
-                live,
-                tables or _NO_TABLES,
-                prefix,
-            ),
-        ),
+        (shape(filter, asked), want, prefix, seen),
+        lambda: _compile(filter, want, site, seen),
     )
 
-    return Condition(compiled.expression.copy(), compiled.values(asked))
+    return Condition(compiled.expression, compiled.values(asked))
 
 
 def compile_filter(
@@ -162,9 +158,7 @@ def compile_filter(
     )
 
     return Predicate(
-        compiled.template.sql,
-        compiled.template.arrange(compiled.values(asked)),
-        compiled.expression,
+        compiled.template.sql, compiled.template.arrange(compiled.values(asked)), compiled
     )
 
 
@@ -233,12 +227,63 @@ def dead_condition(
 
 
 @frozen
-class _Compiled:
+class _Leaf:
+    """
+    One leaf of a filter, compiled and read back by itself; its parameters count from 0.
+    """
+
     expression: Expression
-    slots: tuple[Slot, ...]
+    text: str
+    readers: tuple[Reader, ...]
+
+
+@frozen
+class _Compiled:
+    """
+    A filter's shape: its leaves, and the *skeleton* that joins them, a parameter for each.
+
+    *names* are the leaves' parameters in the whole, leaf by leaf.
+    """
+
+    skeleton: Expression
+    leaves: tuple[_Leaf, ...]
+    names: tuple[tuple[str, ...], ...]
 
     def values(self, asked: Sequence[Filter]) -> dict[str, object]:
-        return {slot.name: slot.read(asked[slot.leaf]) for slot in self.slots}
+        found: dict[str, object] = {}
+        # The view stands behind the leaves that were asked, and has no values.
+        for filter, leaf, names in zip(asked, self.leaves, self.names, strict=False):
+            for name, read in zip(names, leaf.readers, strict=True):
+                found[name] = read(filter)
+
+        return found
+
+    @property
+    def expression(self) -> Expression:
+        """
+        The whole as a tree, made anew, so that what is done to one does not reach the next.
+        """
+        parts = {}
+        for place, (leaf, names) in enumerate(zip(self.leaves, self.names, strict=True)):
+            own = {f"{_OWN}{number}": parameter(name) for number, name in enumerate(names)}
+            parts[f"{_LEAF}{place}"] = filled(leaf.expression, own)
+
+        return filled(self.skeleton, parts)
+
+    def text(self, dialect: str) -> str:
+        """
+        The whole as text with its parameters marked.
+
+        Each leaf reads back by itself and so does the skeleton: put together, with parentheses
+        around what is loose, they can mean nothing else, and need not be read again.
+        """
+        parts = {}
+        for place, (leaf, names) in enumerate(zip(self.leaves, self.names, strict=True)):
+            own = {f"{_OWN}{number}": mark(name) for number, name in enumerate(names)}
+            said = substituted(leaf.text, own)
+            parts[f"{_LEAF}{place}"] = f"({said})" if loose(leaf.expression) else said
+
+        return substituted(proven(self.skeleton, dialect), parts)
 
 
 @frozen
@@ -246,6 +291,8 @@ class _Published(_Compiled):
     template: Template
 
 
+_OWN: Final = "own"
+_LEAF: Final = "leaf"
 _memory: WeakKeyDictionary[Collection, dict[object, Any]] = WeakKeyDictionary()
 
 
@@ -263,20 +310,48 @@ def _remembered(collection: Collection, key: object, make: Callable[[], Any]) ->
     return found
 
 
-def _compile(filter: Filter, want: Truth, site: Site) -> _Compiled:
+def _seen(site: Site) -> object:
+    """
+    All that a leaf's SQL depends on beside its own shape: equal where the same SQL serves.
+    """
+    tables: list[object] = []
+    if site.live is not None:
+        names = [site.collection.table]
+        if isinstance(site.collection.tags, JoinTable):
+            tags = site.collection.tags
+            names += [tags.table, *([tags.names.table] if tags.names else [])]
+        tables = [site.live.version, site.live.ascii_case, *map(site.live.table, names)]
+
+    return (site.dialect, site.relation, tuple(sorted(site.tables.items())), tuple(tables))
+
+
+def _compile(filter: Filter, want: Truth, site: Site, seen: object) -> _Compiled:
     if want is Truth.UNKNOWN:
         raise FilterError(
             "rows of which a filter is unknown have no condition of their own",
             value=want,
             advice="they are what neither TRUE nor FALSE takes",
         )
-    told = _told(filter, want, site, [])
-    if read_back(told.expression, site.dialect) != told.form:
-        raise Unfaithful(
-            "the condition does not say the filter", sql=told.expression.sql(site.dialect)
-        )
+    wanted: list[tuple[Filter, Truth]] = []
+    skeleton = _joined(filter, want, wanted)
+    if read_back(skeleton, site.dialect) != _meant(filter, want, count()):
+        raise Unfaithful("the condition does not say the filter", sql=skeleton.sql(site.dialect))
+    found = tuple([_leaf(leaf, holds, site, seen) for leaf, holds in wanted])
+    number = count()
+    names = tuple([tuple([f"{site.prefix}{next(number)}" for _ in leaf.readers]) for leaf in found])
 
-    return _Compiled(told.expression, tuple(site.slots))
+    return _Compiled(skeleton, found, names)
+
+
+def _leaf(leaf: Filter, want: Truth, site: Site, seen: object) -> _Leaf:
+    def make() -> _Leaf:
+        own = evolve(site, prefix=_OWN, readers=[])
+        said = certain(leaf, own, holds=want is Truth.TRUE)
+        return _Leaf(said, proven(said, site.dialect), tuple(own.readers))
+
+    found: _Leaf = _remembered(site.collection, (shape(leaf, []), want, seen), make)
+
+    return found
 
 
 def _publish(
@@ -289,42 +364,56 @@ def _publish(
     live: bool,
 ) -> _Published:
     _refuse_absent(filter, store, collection)
-    compiled = _compile(filter, Truth.TRUE, Site(collection, dialect, collection.table))
-    expression = all_of(compiled.expression, live_condition(collection, dialect) if live else None)
-    template = prepare(expression, dialect=dialect, paramstyle=paramstyle)
+    site = Site(collection, dialect, collection.table)
+    found = _compile(filter, Truth.TRUE, site, _seen(site))
+    view = live_condition(collection, dialect) if live else None
+    if view is not None:
+        place = len(found.leaves)
+        found = _Compiled(
+            all_of(found.skeleton, parameter(f"{_LEAF}{place}")),
+            (*found.leaves, _Leaf(view, proven(view, dialect), ())),
+            (*found.names, ()),
+        )
 
-    return _Published(expression, compiled.slots, template)
+    return _Published(
+        found.skeleton, found.leaves, found.names, styled(found.text(dialect), paramstyle)
+    )
 
 
 # --- polarity -------------------------------------------------------------------------------
 
 
-@frozen
-class _Told:
-    # A part of the filter in SQL, and, found another way, what a parser must read in it.
-    expression: Expression
-    form: Form
-
-
-def _told(filter: Filter, want: Truth, site: Site, counted: list[Filter]) -> _Told:
+def _joined(filter: Filter, want: Truth, wanted: list[tuple[Filter, Truth]]) -> Expression:
+    """
+    The skeleton of *filter*, where it is certainly *want*; what its leaves must be is *wanted*.
+    """
     match filter:
         case And(parts) | Or(parts):
-            told = [_told(part, want, site, counted) for part in parts]
+            joined = [_joined(part, want, wanted) for part in parts]
             both = isinstance(filter, And) is (want is Truth.TRUE)
-            joined = (all_of if both else any_of)(*[part.expression for part in told])
-            return _Told(
-                joined, _joined_form("and" if both else "or", [part.form for part in told])
-            )
+            return (all_of if both else any_of)(*joined)
         case Not(part):
-            return _told(part, ~want, site, counted)
+            return _joined(part, ~want, wanted)
         case _:
-            at = evolve(site, leaf=len(counted))
-            counted.append(filter)
-            said = certain(filter, at, holds=want is Truth.TRUE)
-            return _Told(said, read_back(said, site.dialect))
+            wanted.append((filter, want))
+            return parameter(f"{_LEAF}{len(wanted) - 1}")
 
 
-def _joined_form(word: str, parts: Sequence[Form]) -> Form:
+def _meant(filter: Filter, want: Truth, places: Iterator[int]) -> Form:
+    """
+    What a parser must read in the skeleton, found without any tree.
+    """
+    match filter:
+        case And(parts) | Or(parts):
+            both = isinstance(filter, And) is (want is Truth.TRUE)
+            return _run("and" if both else "or", [_meant(part, want, places) for part in parts])
+        case Not(part):
+            return _meant(part, ~want, places)
+        case _:
+            return ("parameter", f"{_LEAF}{next(places)}")
+
+
+def _run(word: str, parts: Sequence[Form]) -> Form:
     if len(parts) == 1:
         return parts[0]
     flat: list[Form] = []

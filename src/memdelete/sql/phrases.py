@@ -28,10 +28,11 @@ __all__ = [
     "TRUE",
     "Reader",
     "Site",
-    "Slot",
     "all_of",
     "any_of",
+    "filled",
     "literal",
+    "loose",
     "negated",
     "owner",
     "phrase",
@@ -59,22 +60,11 @@ _WHOLE: Final = (
 
 
 @frozen
-class Slot:
-    """
-    One parameter of a compiled shape: which *leaf* of the filter it is read from, and how.
-    """
-
-    name: str
-    leaf: int
-    read: Reader
-
-
-@frozen
 class Site:
     """
     Where a leaf is compiled: the collection under its relation, as far as it is known live.
 
-    *slots* are the parameters allotted so far, by all leaves of one filter.
+    *readers* are what its parameters, allotted so far, are read by.
     """
 
     collection: Collection
@@ -83,8 +73,7 @@ class Site:
     live: LiveSchema | None = None
     tables: Mapping[str, str] = Factory(dict)
     prefix: str = "p"
-    leaf: int = 0
-    slots: list[Slot] = Factory(list)
+    readers: list[Reader] = Factory(list)
 
     def column(self, name: str) -> exp.Column:
         """
@@ -102,10 +91,9 @@ class Site:
         """
         A new parameter, read from this leaf.
         """
-        name = f"{self.prefix}{len(self.slots)}"
-        self.slots.append(Slot(name, self.leaf, read))
+        self.readers.append(read)
 
-        return parameter(name)
+        return parameter(f"{self.prefix}{len(self.readers) - 1}")
 
     def edge(self, at: Edge, encode: Callable[[int], object]) -> exp.Placeholder:
         """
@@ -144,18 +132,34 @@ def phrase(dialect: str, text: str, **parts: Expression) -> Expression:
 
     A table that is named like a part is that part. What could fall apart is put in parentheses.
     """
-    tree = _read(dialect, text).copy()
-    for node in list(tree.find_all(exp.Placeholder)):
-        part = parts[str(node.this)]
-        filled = part.copy() if isinstance(part, _WHOLE) else exp.Paren(this=part.copy())
-        if node is tree:
-            return filled
-        node.replace(filled)
+    tree = filled(_read(dialect, text), parts)
     for found in list(tree.find_all(exp.Table)):
         if isinstance(found.this, exp.Identifier) and found.name in parts:
             found.replace(parts[found.name].copy())
 
     return tree
+
+
+def filled(tree: Expression, parts: Mapping[str, Expression]) -> Expression:
+    """
+    A copy of *tree* with a part in the place of each parameter.
+    """
+    tree = tree.copy()
+    for node in list(tree.find_all(exp.Placeholder)):
+        part = parts[str(node.this)].copy()
+        put = exp.Paren(this=part) if loose(part) else part
+        if node is tree:
+            return put
+        node.replace(put)
+
+    return tree
+
+
+def loose(tree: Expression) -> bool:
+    """
+    Whether *tree* could fall apart within another one without parentheses around it.
+    """
+    return not isinstance(tree, _WHOLE)
 
 
 def all_of(*parts: Expression | None) -> Expression:
@@ -216,9 +220,19 @@ def _joined(
 
 @lru_cache(maxsize=512)
 def _read(dialect: str, text: str) -> Expression:
-    tree = parse_predicate(text, dialect)
-    # Where each word stood in the text is of no use, and slow to copy.
-    for node in tree.find_all(exp.Identifier, exp.Literal, exp.Func):
-        node.meta.clear()
+    return _bare(parse_predicate(text, dialect))
 
-    return tree
+
+def _bare(node: Expression) -> Expression:
+    # A parser notes where each word stood in the text: of no use here, and slow to copy.
+    return type(node)(**{name: _bared(part) for name, part in node.args.items()})
+
+
+def _bared(part: object) -> object:
+    match part:
+        case exp.Expr():
+            return _bare(part)
+        case list():
+            return [_bared(each) for each in part]
+        case _:
+            return part

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import sqlglot
@@ -34,11 +34,15 @@ __all__ = [
     "flatten",
     "form",
     "identifier",
+    "mark",
     "parameter",
     "parse_predicate",
     "prepare",
+    "proven",
     "read_back",
     "render",
+    "styled",
+    "substituted",
     "table",
 ]
 
@@ -174,11 +178,13 @@ def prepare(tree: Expression, *, dialect: str, paramstyle: Paramstyle) -> Templa
     """
     The guarded text of *tree*, once for all values.
     """
-    if paramstyle not in get_args(Paramstyle):
-        raise StoreError(
-            f"{paramstyle!r} is no parameter style",
-            advice=f"known: {', '.join(get_args(Paramstyle))}",
-        )
+    return styled(proven(tree, dialect), paramstyle)
+
+
+def proven(tree: Expression, dialect: str) -> str:
+    """
+    The text of *tree* with its parameters marked, after a parser read in it what was meant.
+    """
     text = _marked(tree, dialect)
     if isinstance(tree, exp.Delete) and not tree.args.get("where"):
         raise Unfaithful("a DELETE without its condition takes all", sql=text)
@@ -186,7 +192,41 @@ def prepare(tree: Expression, *, dialect: str, paramstyle: Paramstyle) -> Templa
     if form(read) != form(tree):
         raise Unfaithful("the statement does not read back", sql=text)
 
-    return _styled(text, paramstyle)
+    return text
+
+
+def substituted(text: str, parts: Mapping[str, str]) -> str:
+    """
+    A marked text with a text in the place of each mark.
+    """
+    return _MARK.sub(lambda found: parts[found[1]], text)
+
+
+def mark(name: str) -> str:
+    """
+    How the parameter *name* stands in a marked text.
+    """
+    return f"\x01{name}\x01"
+
+
+def styled(text: str, paramstyle: Paramstyle) -> Template:
+    """
+    A marked text in the driver's own style.
+    """
+    if paramstyle not in get_args(Paramstyle):
+        raise StoreError(
+            f"{paramstyle!r} is no parameter style",
+            advice=f"known: {', '.join(get_args(Paramstyle))}",
+        )
+    literal = _MARK.split(text)
+    order = tuple(literal[1::2])
+    if paramstyle in {"format", "pyformat"}:
+        literal[::2] = [part.replace("%", "%%") for part in literal[::2]]
+    names = tuple(dict.fromkeys(order))
+    literal[1::2] = [_placeholder(name, names, paramstyle) for name in order]
+    numbered = paramstyle in {"numeric_dollar", "named", "pyformat", "dollar"}
+
+    return Template("".join(literal), names if numbered else order, paramstyle)
 
 
 def read_back(tree: Expression, dialect: str) -> Form:
@@ -213,27 +253,15 @@ def form(node: object) -> Form:
     Parentheses are gone and runs of And or Or are one; everything else is there: the kind of
     each node with all its parts.
     """
-    match node:
-        case exp.Paren(this=inner):
-            return form(inner)
-        case exp.And() | exp.Or():
-            return (node.key, *flatten(node))
-        case exp.Is():
-            return _is(node)
-        case exp.Not(this=inner):
-            return ("not", form(inner))
-        case exp.Placeholder(this=name) | exp.Parameter(this=exp.Var(this=name)):
-            return ("parameter", name)
-        case exp.Identifier(this=name):
-            return ("name", name)
-        case exp.Ordered(this=inner):
-            return ("descending", form(inner)) if node.args.get("desc") else form(inner)
-        case exp.Expr():
-            return (_kind(node), *_parts(node))
-        case list() | tuple():
-            return tuple(form(part) for part in node)
-        case _:
-            return node
+    read = _FORMS.get(type(node))
+    if read is not None:
+        return read(node)
+    if isinstance(node, exp.Expr):
+        return (node.key, *_parts(node))
+    if isinstance(node, list | tuple):
+        return tuple([form(part) for part in node])
+
+    return node
 
 
 def _is(node: exp.Is) -> Form:
@@ -261,19 +289,43 @@ def flatten(node: exp.And | exp.Or) -> Iterator[Form]:
             yield form(part)
 
 
-def _kind(node: Expression) -> str:
+def _ordered(node: exp.Ordered) -> Form:
+    return ("descending", form(node.this)) if node.args.get("desc") else form(node.this)
+
+
+def _parameter(node: exp.Parameter) -> Form:
+    inner = node.this
+
+    return ("parameter", inner.this) if type(inner) is exp.Var else (node.key, *_parts(node))
+
+
+def _parts(node: Expression) -> list[tuple[str, Form]]:
+    args = node.args
+    return [
+        (name, form(value))
+        for name in sorted(args)
+        if (value := args[name]) is not None and value is not False and value != []
+    ]
+
+
+def _anonymous(node: exp.Anonymous) -> Form:
     # A function that sqlglot does not know keeps its name as text, in the case it was written.
-    return node.name.lower() if isinstance(node, exp.Anonymous) else node.key
+    return (node.name.lower(), *[part for part in _parts(node) if part[0] != "this"])
 
 
-def _parts(node: Expression) -> Iterator[tuple[str, Form]]:
-    for name in sorted(node.args):
-        value = node.args[name]
-        if value is None or value is False or value == []:
-            continue
-        if isinstance(node, exp.Anonymous) and name == "this":
-            continue
-        yield name, form(value)
+# Asked by class and not by `match`, since a tree of any statement is read through here.
+_FORMS: Final[Mapping[type, Callable[[Any], Form]]] = {
+    exp.Paren: lambda node: form(node.this),
+    exp.And: lambda node: (node.key, *flatten(node)),
+    exp.Or: lambda node: (node.key, *flatten(node)),
+    exp.Is: _is,
+    exp.Not: lambda node: ("not", form(node.this)),
+    exp.Placeholder: lambda node: ("parameter", node.this),
+    exp.Parameter: _parameter,
+    exp.Identifier: lambda node: ("name", node.this),
+    exp.Ordered: _ordered,
+    exp.Anonymous: _anonymous,
+}
 
 
 # --- texts ----------------------------------------------------------------------------------
@@ -284,14 +336,14 @@ def _marked(tree: Expression, dialect: str) -> str:
     names = []
     for node in list(marked.find_all(exp.Placeholder)):
         names.append(str(node.this))
-        mark = exp.Var(this=f"\x01{node.this}\x01")
+        stand_in = exp.Var(this=mark(node.this))
         if node is marked:
-            marked = mark
+            marked = stand_in
         else:
-            node.replace(mark)
+            node.replace(stand_in)
     try:
-        # `copy` stays on: generators rewrite nodes in place.
-        text = marked.sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE)
+        # Generators rewrite nodes in place, but this copy is our own.
+        text = marked.sql(dialect=dialect, copy=False, unsupported_level=ErrorLevel.RAISE)
     except SqlglotError as error:
         raise Unsupported(tree.key, dialect, advice=str(error)) from error
     if sorted(names) != sorted(_MARK.findall(text)) or text.count("\x01") != 2 * len(names):
@@ -315,18 +367,6 @@ def _parse(sql: str, dialect: str, *, whole: bool) -> Expression:
         raise Unfaithful("it is more than a predicate", sql=sql)
 
     return only.args["where"].this  # type: ignore[no-any-return]
-
-
-def _styled(text: str, paramstyle: Paramstyle) -> Template:
-    literal = _MARK.split(text)
-    order = tuple(literal[1::2])
-    if paramstyle in {"format", "pyformat"}:
-        literal[::2] = [part.replace("%", "%%") for part in literal[::2]]
-    names = tuple(dict.fromkeys(order))
-    literal[1::2] = [_placeholder(name, names, paramstyle) for name in order]
-    numbered = paramstyle in {"numeric_dollar", "named", "pyformat", "dollar"}
-
-    return Template("".join(literal), names if numbered else order, paramstyle)
 
 
 def _placeholder(name: str, names: tuple[str, ...], paramstyle: Paramstyle) -> str:
