@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import sqlglot
@@ -188,8 +189,8 @@ def proven(tree: Expression, dialect: str) -> str:
     text = _marked(tree, dialect)
     if isinstance(tree, exp.Delete) and not tree.args.get("where"):
         raise Unfaithful("a DELETE without its condition takes all", sql=text)
-    read = _parse(_MARK.sub(r":\1", text), dialect, whole=not isinstance(tree, exp.Condition))
-    if form(read) != form(tree):
+    said = _said(_MARK.sub(r":\1", text), dialect, whole=not isinstance(tree, exp.Condition))
+    if said != form(tree):
         raise Unfaithful("the statement does not read back", sql=text)
 
     return text
@@ -233,7 +234,7 @@ def read_back(tree: Expression, dialect: str) -> Form:
     """
     What the text of the predicate *tree* says to a parser that never saw the tree.
     """
-    return form(_parse(_MARK.sub(r":\1", _marked(tree, dialect)), dialect, whole=False))
+    return _said(_MARK.sub(r":\1", _marked(tree, dialect)), dialect, whole=False)
 
 
 def parse_predicate(sql: str, dialect: str) -> Expression:
@@ -350,6 +351,12 @@ def _marked(tree: Expression, dialect: str) -> str:
         raise Unfaithful("parameters were lost or doubled", sql=text)
 
     return text
+
+
+@lru_cache(maxsize=512)
+def _said(sql: str, dialect: str, *, whole: bool) -> Form:
+    # What a text says never changes; what the tree means, that it came from, is asked each time.
+    return form(_parse(sql, dialect, whole=whole))
 
 
 def _parse(sql: str, dialect: str, *, whole: bool) -> Expression:
