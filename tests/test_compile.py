@@ -11,6 +11,7 @@ import sqlite3
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import product
 
 import pytest
 
@@ -453,6 +454,26 @@ def test_a_text_is_its_tree(asked):
     read = rendering.parse_predicate(found.sql, "sqlite")
 
     assert rendering.form(found.expression) == rendering.form(read)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_nesting_reads_back(dialect):
+    """
+    And, Or and Not in every nesting of four leaves are said by every dialect.
+    """
+    a, b, c, d = Hash("a"), Tags(any=["b"]), NEW_YEAR, Untagged()
+    collection = notes()
+    for one, two, three in product((And, Or), repeat=3):
+        for asked in (
+            one(two(a, b), three(c, d)),
+            one(two(three(a, b), c), d),
+            one(a, two(b, three(c, d))),
+            one(~two(a, ~three(b, c)), d),
+        ):
+            for filter in (asked, ~asked):
+                found = compile_filter(filter, store(collection), dialect=dialect)
+
+                assert prepare(found.expression, dialect=dialect, paramstyle="qmark").sql
 
 
 def test_an_equal_schema_is_known(monkeypatch):

@@ -189,7 +189,7 @@ def proven(tree: Expression, dialect: str) -> str:
     text = _marked(tree, dialect)
     if isinstance(tree, exp.Delete) and not tree.args.get("where"):
         raise Unfaithful("a DELETE without its condition takes all", sql=text)
-    said = _said(_MARK.sub(r":\1", text), dialect, whole=not isinstance(tree, exp.Condition))
+    said = _said(_readable(text, dialect), dialect, whole=not isinstance(tree, exp.Condition))
     if said != form(tree):
         raise Unfaithful("the statement does not read back", sql=text)
 
@@ -234,7 +234,7 @@ def read_back(tree: Expression, dialect: str) -> Form:
     """
     What the text of the predicate *tree* says to a parser that never saw the tree.
     """
-    return _said(_MARK.sub(r":\1", _marked(tree, dialect)), dialect, whole=False)
+    return _said(_readable(_marked(tree, dialect), dialect), dialect, whole=False)
 
 
 def parse_predicate(sql: str, dialect: str) -> Expression:
@@ -351,6 +351,11 @@ def _marked(tree: Expression, dialect: str) -> str:
         raise Unfaithful("parameters were lost or doubled", sql=text)
 
     return text
+
+
+def _readable(text: str, dialect: str) -> str:
+    # To DuckDB, what stands before a colon is an alias: `(:a AND …` is read as nothing good.
+    return _MARK.sub(r"$\1" if dialect == "duckdb" else r":\1", text)
 
 
 @lru_cache(maxsize=512)
