@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Generic, Literal, TypeVar
+from weakref import WeakKeyDictionary
 
 import attrs
 
@@ -144,6 +145,13 @@ class Site:
         """
         The same mapping over the bin, where every row was deleted at ``deleted_at``.
         """
+        found = _binned.get(self.collection)
+        if found is None:  # kept, since what is compiled is kept by collection
+            found = _binned[self.collection] = self._over_bin()
+
+        return found
+
+    def _over_bin(self) -> Collection:
         tags = self.collection.tags
         if isinstance(tags, JoinTable):
             tags = JSONArray("memdelete_tags")  # each image has its own, as they were
@@ -158,6 +166,9 @@ class Site:
             tombstone=None,
             sidecars=(),
         )
+
+
+_binned: WeakKeyDictionary[Collection, Collection] = WeakKeyDictionary()
 
 
 @frozen(eq=False)
